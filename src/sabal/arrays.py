@@ -1,0 +1,202 @@
+"""The caller's arrays: their library and device, conversions, ranking, chunks, generators.
+
+Large arrays (pool rows by features or classes) stay in the caller's library, on the caller's
+device. What a pass over the pool brings back (a number per item, a handful of rows) is small, and
+is NumPy in float64 from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from array_api_compat import (
+    array_namespace,
+    device,
+    is_array_api_obj,
+    is_cupy_array,
+    is_numpy_array,
+    is_torch_array,
+)
+
+from sabal.errors import InputError
+
+Array = Any
+"""An array of any library that follows the array API standard."""
+
+CHUNK_BYTES = 16 * 2**20
+"""Temporaries of a pass are kept near this size: large enough for BLAS, small enough for caches."""
+
+
+def as_array(value: Any, name: str) -> Array:
+    """`value` as a floating-point array of the library it came in; lists and frames become NumPy.
+
+    Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
+    """
+    array = _unwrapped(value, name)
+    xp = array_namespace(array)
+    if xp.isdtype(array.dtype, ("bool", "integral")):
+        # float32 holds every 16-bit integer exactly; wider ones need float64.
+        short = xp.isdtype(array.dtype, "bool") or xp.iinfo(array.dtype).bits <= 16
+        return xp.astype(array, xp.float32 if short else xp.float64)
+    if array.dtype in (xp.float32, xp.float64):
+        return array
+    # Half precision and bfloat16 are 16 bits wide; NumPy's long double has no common counterpart.
+    return xp.astype(array, xp.float32 if array.itemsize <= 2 else xp.float64)
+
+
+def _unwrapped(value: Any, name: str) -> Array:
+    if is_torch_array(value):
+        value = value.detach()
+        if value.is_sparse or value.is_complex() or value.is_quantized:
+            raise InputError(
+                f"`{name}` to be a dense array of real numbers",
+                f"a torch tensor of {value.dtype}, layout {value.layout}",
+                "convert it with .to_dense() or .float() first",
+            )
+        return value
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(
+            f"`{name}` without masked entries",
+            "a NumPy masked array",
+            "fill or drop the masked rows first",
+        )
+    if is_array_api_obj(value) and not is_numpy_array(value):
+        return value
+    if hasattr(value, "tocsr"):
+        raise InputError(
+            f"`{name}` as a dense array",
+            f"a sparse matrix of shape {value.shape}",
+            "call .toarray(), or reduce it first (for instance with TruncatedSVD)",
+        )
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputError(
+            f"`{name}` as a rectangular array of numbers", str(error), "make every row equally long"
+        ) from None
+    if array.dtype.kind not in "biuf":
+        raise InputError(
+            f"`{name}` as an array of real numbers",
+            f"dtype {array.dtype}",
+            "convert it to float32 or float64",
+        )
+    return array
+
+
+def namespace(*arrays: Array) -> Any:
+    """The array API namespace of `arrays`, which must share one library and one device."""
+    given = [array for array in arrays if array is not None]
+    try:
+        xp = array_namespace(*given)
+    except TypeError:
+        kinds = sorted({f"{type(a).__module__}.{type(a).__name__}" for a in given})
+        raise InputError(
+            "all arrays from one array library",
+            " and ".join(kinds),
+            "convert them all to NumPy, or all to PyTorch",
+        ) from None
+    devices = {str(device(array)) for array in given}
+    if len(devices) > 1:
+        raise InputError(
+            "all arrays on one device",
+            " and ".join(sorted(devices)),
+            "move them to the same device",
+        )
+    return xp
+
+
+def to_numpy(array: Array) -> np.ndarray:
+    """`array` in main memory as NumPy, without a copy where that is possible."""
+    if is_torch_array(array):
+        return array.detach().cpu().numpy()
+    if is_cupy_array(array):
+        return array.get()
+    return np.asarray(array)
+
+
+def to_host(array: Array) -> np.ndarray:
+    """`array` as NumPy in float64: what everything small is computed in."""
+    return np.asarray(to_numpy(array), dtype=np.float64)
+
+
+def beside(values: np.ndarray, reference: Array) -> Array:
+    """NumPy `values` in the library, on the device and in the dtype of `reference`."""
+    xp = array_namespace(reference)
+    if is_numpy_array(reference):
+        return values.astype(reference.dtype, copy=False)
+    return xp.asarray(np.ascontiguousarray(values), dtype=reference.dtype, device=device(reference))
+
+
+def take_rows(array: Array, indices: np.ndarray) -> Array:
+    """The rows of `array` at `indices` (a copy), in the array's own library."""
+    if is_numpy_array(array):
+        return array[indices]
+    xp = array_namespace(array)
+    return xp.take(array, xp.asarray(indices, device=device(array)), axis=0)
+
+
+def all_finite(array: Array) -> bool:
+    """Whether every entry is finite, at the cost of one sum when it is (no temporary)."""
+    xp = array_namespace(array)
+    if array.size == 0 if is_numpy_array(array) else 0 in array.shape:
+        return True
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(float(xp.sum(array))):
+            return True
+    # The sum itself may have overflowed: look at the entries, a chunk at a time.
+    return all(
+        bool(xp.all(xp.isfinite(array[rows]))) for rows in row_chunks(*_rows_and_bytes(array))
+    )
+
+
+def _rows_and_bytes(array: Array) -> tuple[int, int]:
+    rows = array.shape[0]
+    entries = int(np.prod(array.shape[1:], dtype=np.int64))
+    return rows, 8 * max(1, entries)
+
+
+def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Iterator[slice]:
+    """Slices that cover `rows` rows, each about `limit` bytes of temporaries at most."""
+    step = max(1, limit // max(1, bytes_per_row))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def top_k(scores: np.ndarray, k: int) -> np.ndarray:
+    """Indices of the `k` largest scores, largest first; of equal ones, the lower index first."""
+    n = scores.shape[0]
+    if k >= n:
+        return np.argsort(-scores, kind="stable")
+    threshold = np.partition(scores, n - k)[n - k]
+    above = np.flatnonzero(scores > threshold)
+    level = np.flatnonzero(scores == threshold)[: k - above.size]
+    chosen = np.sort(np.concatenate([above, level]))
+    return chosen[np.argsort(-scores[chosen], kind="stable")]
+
+
+def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    """A NumPy generator from a seed, a generator (used as it is) or None (fresh entropy)."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(seed_of(random_state))
+
+
+def seed_of(random_state: int | np.random.Generator | None) -> int | None:
+    """The seed behind `random_state`: drawn afresh for None, unknowable for a generator.
+
+    Drawing it here rather than inside NumPy lets a result name the seed that repeats it.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    if isinstance(random_state, np.random.Generator):
+        return None
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or random_state < 0:
+        raise InputError(
+            "`random_state` as a non-negative integer, a numpy.random.Generator or None",
+            repr(random_state),
+            "pass for instance random_state=0",
+        )
+    return int(random_state)

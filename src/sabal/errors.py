@@ -1,0 +1,44 @@
+"""What goes wrong because of the caller, said in one line: expected, got, what to do."""
+
+from __future__ import annotations
+
+
+class SabalError(Exception):
+    """Something the caller can put right.
+
+    The message is one line of three parts, also kept as attributes: what was expected, what came
+    instead, and what to do about it.
+    """
+
+    def __init__(self, expected: str, got: str, fix: str) -> None:
+        self.expected = _one_line(expected)
+        self.got = _one_line(got)
+        self.fix = _one_line(fix)
+        super().__init__(f"expected {self.expected}; got {self.got}; {self.fix}")
+
+    def __reduce__(self) -> tuple[type[SabalError], tuple[str, str, str]]:
+        return type(self), (self.expected, self.got, self.fix)
+
+
+class InputError(SabalError, ValueError):
+    """An array, a budget or an option that cannot be used."""
+
+
+class UnknownNameError(SabalError, LookupError):
+    """A strategy, option or array name that does not exist."""
+
+
+class FileError(SabalError):
+    """A file or folder that cannot be read or written."""
+
+
+class MissingPackageError(SabalError):
+    """A feature whose optional dependency is not installed."""
+
+
+class SabalWarning(UserWarning):
+    """The answer is what was asked for, but perhaps not what was hoped for."""
+
+
+def _one_line(text: str) -> str:
+    return " ".join(str(text).split())

@@ -1,0 +1,170 @@
+"""Outputs: what a model says of a pool, computed and checked only when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sabal.arrays import Array, namespace, take_rows
+from sabal.checks import (
+    check_features,
+    check_ids,
+    check_log_probs,
+    check_logits,
+    check_probs,
+    check_same_classes,
+    check_same_items,
+)
+from sabal.errors import InputError
+from sabal.labels import predictive_mean, softmax
+
+Part = Array | Callable[[], Array] | None
+"""An array, or a function that computes it on first use."""
+
+_CHECKS: dict[str, Callable[[Any, str], Array]] = {
+    "features": check_features,
+    "logits": check_logits,
+    "probs": check_probs,
+    "label_probs": check_probs,
+    "log_probs": check_log_probs,
+}
+PARTS = tuple(_CHECKS)
+_WITH_CLASSES = ("logits", "probs", "label_probs", "log_probs")
+
+
+class Outputs:
+    """The outputs of a model over a pool of `size` items.
+
+    Each part is an array with a row per item, or a function without arguments that returns one.
+    Probabilities follow from logits or posterior samples where they are not given themselves.
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Part = None,
+        logits: Part = None,
+        probs: Part = None,
+        label_probs: Part = None,
+        log_probs: Part = None,
+        labeled_features: Part = None,
+        ids: Any = None,
+        size: int | None = None,
+    ) -> None:
+        given = {
+            "features": features,
+            "logits": logits,
+            "probs": probs,
+            "label_probs": label_probs,
+            "log_probs": log_probs,
+        }
+        self._parts: dict[str, Part] = {
+            name: part for name, part in given.items() if part is not None
+        }
+        self._labeled_features = labeled_features
+        self._checked: dict[str, Array] = {}
+        self.size = self._find_size(size, ids)
+        self.ids: np.ndarray = np.arange(self.size) if ids is None else check_ids(ids, self.size)
+
+    def _find_size(self, size: int | None, ids: Any) -> int:
+        if size is not None:
+            return size
+        for name, part in self._parts.items():
+            if not callable(part):
+                return int(self._part(name).shape[0])
+        if ids is not None:
+            return len(ids)
+        raise InputError(
+            "something that describes the pool",
+            "no array at all",
+            "pass features=, probs=, logits= or log_probs= with one row per item",
+        )
+
+    def check(self) -> Outputs:
+        """Look at everything now rather than on first use; raises when something is wrong."""
+        for name in self._parts:
+            self._part(name)
+        if self._labeled_features is not None:
+            _ = self.labeled_features
+        return self
+
+    def has(self, name: str) -> bool:
+        """Whether `name` is given, or follows from what is given."""
+        if name == "labeled_features":
+            return self._labeled_features is not None
+        if name == "probs":
+            return any(part in self._parts for part in ("probs", "logits", "log_probs"))
+        return name in self._parts
+
+    @property
+    def features(self) -> Array:
+        """(n, d): what the last layer sees."""
+        return self._part("features")
+
+    @property
+    def label_probs(self) -> Array:
+        """(n, classes): the label distribution q."""
+        return self._part("label_probs")
+
+    @property
+    def log_probs(self) -> Array:
+        """(n, samples, classes): log-probabilities of posterior samples shared by all items."""
+        return self._part("log_probs")
+
+    @property
+    def probs(self) -> Array:
+        """(n, classes): the prediction p; given, or from logits, or the mean over the posterior."""
+        if "probs" in self._parts:
+            return self._part("probs")
+        if "derived probs" not in self._checked:
+            if "logits" in self._parts:
+                derived = softmax(self._part("logits"))
+            else:
+                derived = predictive_mean(self.log_probs)
+            self._checked["derived probs"] = derived
+        return self._checked["derived probs"]
+
+    @property
+    def labeled_features(self) -> Array:
+        """(labelled items, d): features of what is labelled already."""
+        if "labeled_features" not in self._checked:
+            part = self._labeled_features
+            array = check_features(part() if callable(part) else part, "labeled_features")
+            if self.has("features") and array.shape[1] != self.features.shape[1]:
+                raise InputError(
+                    f"`labeled_features` with {self.features.shape[1]} columns, as `features`",
+                    f"{array.shape[1]} columns",
+                    "compute both with the same model",
+                )
+            self._checked["labeled_features"] = array
+        return self._checked["labeled_features"]
+
+    def take(self, indices: np.ndarray) -> Outputs:
+        """The outputs for some of the items; what was not computed yet is computed for all."""
+        parts = {name: take_rows(self._part(name), indices) for name in self._parts}
+        return Outputs(
+            **parts, labeled_features=self._labeled_features, ids=self.ids[indices].tolist()
+        )
+
+    def _part(self, name: str) -> Array:
+        if name not in self._parts:
+            raise InputError(f"`{name}`", "outputs without it", f"pass {name}=")
+        if name not in self._checked:
+            part = self._parts[name]
+            array = _CHECKS[name](part() if callable(part) else part, name)
+            others = {n: a for n, a in self._checked.items() if n in PARTS}
+            namespace(array, *others.values())
+            check_same_items(**others, **{name: array})
+            if hasattr(self, "size") and array.shape[0] != self.size:
+                raise InputError(
+                    f"`{name}` with a row for each of the {self.size} items",
+                    f"{array.shape[0]} rows",
+                    "compute it for the whole pool",
+                )
+            if name in _WITH_CLASSES:
+                same = {n: a for n, a in others.items() if n in _WITH_CLASSES}
+                check_same_classes(**same, **{name: array})
+            self._checked[name] = array
+        return self._checked[name]

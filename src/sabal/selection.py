@@ -1,0 +1,110 @@
+"""Selection: the answer, in the caller's terms, with the evidence for it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import FileError
+from sabal.files import write_whole
+
+COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """A batch of distinct items: rows of the caller's pool, best or first picked first.
+
+    weights: importance in training (1 for strategies that do not weigh).
+    scores: what the strategy ranked or picked by, in its own units.
+    evidence: figures that say how good the batch is and what to be wary of (`warnings`).
+    seed: repeats the selection; None when a generator was passed instead.
+    """
+
+    indices: np.ndarray
+    ids: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    strategy: str
+    evidence: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dictionary per item, with the columns of the exported files."""
+        return [
+            {
+                "id": self.ids[k].item(),
+                "rank": k + 1,
+                "weight": float(self.weights[k]),
+                "score": float(self.scores[k]),
+                "strategy": self.strategy,
+                "seed": self.seed,
+            }
+            for k in range(len(self))
+        ]
+
+    def to_csv(self, path: str | Path) -> Path:
+        """Write the batch as CSV with a header."""
+
+        def write(target: Path) -> None:
+            with target.open("w", newline="", encoding="utf-8") as file:
+                writer = csv.DictWriter(file, COLUMNS)
+                writer.writeheader()
+                writer.writerows(self.rows())
+
+        return write_whole(path, write)
+
+    def to_jsonl(self, path: str | Path) -> Path:
+        """Write the batch as one JSON object per line."""
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
+        return write_whole(path, lambda target: _write_text(target, lines))
+
+    def to_parquet(self, path: str | Path) -> Path:
+        """Write the batch as Parquet; the evidence goes into the file's metadata as JSON."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        rows = self.rows()
+        columns = {name: [row[name] for row in rows] for name in COLUMNS}
+        schema = pa.schema(
+            [
+                ("id", pa.array(columns["id"]).type),
+                ("rank", pa.int64()),
+                ("weight", pa.float64()),
+                ("score", pa.float64()),
+                ("strategy", pa.string()),
+                ("seed", pa.int64()),
+            ],
+            metadata={"sabal.evidence": json.dumps(self.evidence)},
+        )
+        table = pa.table(columns, schema=schema)
+        return write_whole(path, lambda target: pq.write_table(table, target))
+
+    def save(self, path: str | Path) -> Path:
+        """Write the batch in the format that the ending of `path` names."""
+        writers: dict[str, Callable[[str | Path], Path]] = {
+            ".csv": self.to_csv,
+            ".jsonl": self.to_jsonl,
+            ".parquet": self.to_parquet,
+        }
+        ending = Path(path).suffix.lower()
+        if ending not in writers:
+            raise FileError(
+                f"a file name that ends in {', '.join(writers)}",
+                str(path),
+                "choose one of these endings",
+            )
+        return writers[ending](path)
+
+
+def _write_text(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")

@@ -1,0 +1,125 @@
+"""Algorithm 1: one item at a time, de-biased after every pick, with few passes over the pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sabal.arrays import top_k
+from sabal.checks import check_choice, check_number, check_whole
+from sabal.operators import Growing, Operator
+from sabal.problem import Problem
+from sabal.solvers.solution import Solution, solution_of
+
+SCORES = ("optimal-step", "first-order")
+
+BLOCK_CANDIDATES = 4096
+"""How many items a pass gathers when picks are made in blocks (K in method.md 5)."""
+
+BLOCK_PICKS = 32
+"""How many picks are made among them before the next pass (L in method.md 5)."""
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """Greedy selection (Algorithm 1 of the paper).
+
+    score: "optimal-step" ranks by the decrease of the best step along an item's weight,
+        -[-grad_j]_+^2 / (4 (gamma ||a_j||^2 + beta)) - bonus_j. "first-order" is the printed line
+        3, step * grad_j - bonus_j, which ignores the size of the atom.
+    step: tau of the printed line 3.
+    refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" reads the pool
+        every 32 picks and makes them among the 4,096 best items of that read; a pool no larger
+        than that is read once and every pick sees all of it.
+    """
+
+    score: str = "optimal-step"
+    step: float = 1.0
+    refresh: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        check_choice(self.score, "score", SCORES)
+        check_number(self.step, "step", above=0.0)
+        if self.refresh != "auto":
+            check_whole(self.refresh, "refresh")
+
+    def solve(self, problem: Problem) -> Solution:
+        """Pick `problem.budget` items."""
+        n, budget = problem.size, problem.budget
+        picks_per_pass, candidates = self._block(n, budget)
+        chosen: list[int] = []
+        scores: list[float] = []
+        history: list[float] = []
+        weights, residual = np.zeros(0), problem.target
+        support = Growing(problem.atoms.take(np.zeros(0, dtype=np.int64)), budget)
+        available_N = np.ones(n, dtype=bool)
+        passes = 0
+        while len(chosen) < budget:
+            # A pass: the only place where the whole pool is read.
+            decrease_N = self._decrease(problem, problem.atoms, slice(None), residual)
+            candidates_K = top_k(
+                np.where(available_N, decrease_N, -np.inf),
+                min(candidates, n - len(chosen)),
+            )
+            passes += 1
+            block = problem.atoms.take(candidates_K)
+            free_K = np.ones(candidates_K.size, dtype=bool)
+            for _ in range(min(picks_per_pass, budget - len(chosen), candidates_K.size)):
+                decrease_K = self._decrease(problem, block, candidates_K, residual)
+                k = int(np.argmax(np.where(free_K, decrease_K, -np.inf)))
+                j = int(candidates_K[k])
+                free_K[k] = available_N[j] = False
+                chosen.append(j)
+                scores.append(float(decrease_K[k]))
+                support.add(block, k)
+                weights, residual = _step_and_debias(problem, support, weights, residual, j)
+                history.append(problem.value(np.asarray(chosen), weights, residual))
+        return solution_of(
+            problem,
+            np.asarray(chosen, dtype=np.int64),
+            weights,
+            np.asarray(scores),
+            passes=passes,
+            history=history,
+        )
+
+    def _block(self, n: int, budget: int) -> tuple[int, int]:
+        """Picks per pass, and how many candidates a pass gathers."""
+        if self.refresh == "auto":
+            # A block that holds the whole pool never goes stale.
+            return (budget, n) if n <= BLOCK_CANDIDATES else (BLOCK_PICKS, BLOCK_CANDIDATES)
+        picks = int(self.refresh)
+        # With a pass per pick the best item is re-scored in float64 among a few runners-up, so
+        # that the rounding of a float32 pass does not decide.
+        return picks, 64 if picks == 1 else max(BLOCK_CANDIDATES, 2 * picks)
+
+    def _decrease(
+        self, problem: Problem, atoms: Operator, items: slice | np.ndarray, residual: np.ndarray
+    ) -> np.ndarray:
+        """By how much line 3 expects f to fall when an item joins S with weight zero so far."""
+        gradient = problem.gradient(atoms, 0.0, residual)
+        bonus = problem.bonus_N[items]
+        if self.score == "first-order":
+            return bonus - self.step * gradient
+        downhill = np.maximum(-gradient, 0.0)
+        curvature = problem.curvature_N[items]
+        # No curvature means zero atoms and beta = 0: no step to gain from.
+        gain = np.divide(
+            downhill**2, 4.0 * curvature, out=np.zeros_like(downhill), where=curvature > 0
+        )
+        return gain + bonus
+
+
+def _step_and_debias(
+    problem: Problem, support: Growing, weights: np.ndarray, residual: np.ndarray, item: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lines 5 to 7: the best step along the newest weight, then de-bias over S and clip."""
+    atoms = support.atoms
+    newest = atoms.with_factors(tuple(factor[-1:] for factor in atoms.factors))
+    slope = problem.gradient(newest, 0.0, residual)[0]
+    curvature = problem.curvature_N[item]
+    step = -slope / (2.0 * curvature) if curvature > 0 else 0.0
+    weights = np.append(weights, step)
+    residual = residual - newest.combine(np.array([step]))
+    return problem.debias(atoms, weights, residual)

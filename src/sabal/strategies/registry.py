@@ -1,0 +1,63 @@
+"""Strategies by name: the built-in ones, and those that installed packages add.
+
+A package adds a strategy with an entry point in the group `sabal.strategies` whose value is a
+Strategy class.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from functools import cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from sabal.errors import UnknownNameError
+from sabal.strategies.base import Strategy
+from sabal.strategies.sparse import Sabal, SabalGreedy, SabalIHT
+from sabal.strategies.uniform import Random
+
+BUILT_IN: tuple[type[Strategy], ...] = (Sabal, SabalGreedy, SabalIHT, Random)
+GROUP = "sabal.strategies"
+
+
+@cache
+def strategies() -> dict[str, type[Strategy]]:
+    """Every strategy that can be asked for, by name; built-in names cannot be taken over."""
+    found = {cls.name: cls for cls in BUILT_IN}
+    for point in entry_points(group=GROUP):
+        if point.name in found:
+            raise UnknownNameError(
+                "plugins with names of their own",
+                f"a second strategy named {point.name!r} ({point.value})",
+                "uninstall or rename that plugin",
+            )
+        found[point.name] = point.load()
+    return found
+
+
+def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
+    """The strategy called `name` with `options`."""
+    known = strategies()
+    if name not in known:
+        raise UnknownNameError(
+            f"a strategy out of {', '.join(known)}", repr(name), _suggestion(str(name), list(known))
+        )
+    accepted = option_names(known[name])
+    for option in options:
+        if option not in accepted:
+            takes = ", ".join(accepted) or "no options"
+            raise UnknownNameError(
+                f"options of {name!r} ({takes})", repr(option), _suggestion(option, accepted)
+            )
+    return known[name](**options)
+
+
+def option_names(strategy: type[Strategy]) -> list[str]:
+    """The options that a strategy takes: its dataclass fields."""
+    return [f.name for f in dataclasses.fields(strategy)]  # type: ignore[arg-type]
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else "pick one of these"

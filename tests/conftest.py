@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "sabal",
+    deadline=None,  # timing never decides a test
+    max_examples=60,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("sabal")
+
+LIBRARIES = {"numpy": np.asarray, "torch": torch.as_tensor}
+
+
+@pytest.fixture(params=["numpy", "torch"])
+def library(request):
+    """A function that turns a NumPy array into one of the library under test."""
+    return LIBRARIES[request.param]
+
+
+@pytest.fixture(params=["float32", "float64"])
+def dtype(request):
+    return request.param
