@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.arrays import Array, generator, namespace
+from sabal.arrays import Array, as_array, generator, namespace, to_host
 from sabal.atoms import (
     Atoms,
     curvature_atoms,
@@ -35,6 +35,8 @@ ATOMS = ("gradient", "posterior", "curvature", "kernel")
 SCALES = ("free", "literal")
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information")
 RandomState = int | np.random.Generator | None
+Uncertainty = str | np.ndarray
+"""One of UNCERTAINTIES, or a score per item that is at least 0."""
 
 
 def gradient_problem(
@@ -47,7 +49,7 @@ def gradient_problem(
     beta: float,
     scale: str = "free",
     bias: bool = True,
-    uncertainty: str = "variance",
+    uncertainty: Uncertainty = "variance",
 ) -> Problem:
     """Gradient atoms of a point-estimate model (method.md 1).
 
@@ -69,7 +71,7 @@ def posterior_problem(
     beta: float,
     scale: str = "free",
     label_probs: Any = None,
-    uncertainty: str = "variance",
+    uncertainty: Uncertainty = "variance",
 ) -> Problem:
     """Posterior atoms from K samples shared by all items (method.md 1).
 
@@ -79,9 +81,7 @@ def posterior_problem(
     q_NC = None if label_probs is None else check_probs(label_probs, "label_probs")
     _check_together(log_probs=log_probs_NKC, label_probs=q_NC)
     atoms = posterior_atoms(log_probs_NKC, q_NC)
-    xp = namespace(log_probs_NKC)
-    probs_NC = xp.mean(xp.exp(log_probs_NKC), axis=1) if uncertainty != "variance" else None
-    return _problem(atoms, budget, alpha, beta, scale, uncertainty, probs_NC, log_probs_NKC)
+    return _problem(atoms, budget, alpha, beta, scale, uncertainty, None, log_probs_NKC)
 
 
 def curvature_problem(
@@ -94,7 +94,7 @@ def curvature_problem(
     width: int = 2048,
     random_state: RandomState = None,
     bias: bool = True,
-    uncertainty: str = "margin",
+    uncertainty: Uncertainty = "margin",
 ) -> Problem:
     """Curvature atoms: the second order of the loss, which no label changes (method.md 4)."""
     features_ND, probs_NC = check_features(features), check_probs(probs)
@@ -114,7 +114,7 @@ def kernel_problem(
     beta: float,
     width: int = 1024,
     random_state: RandomState = None,
-    uncertainty: str = "margin",
+    uncertainty: Uncertainty = "margin",
 ) -> Problem:
     """Kernel atoms: the batch matches the undecided part of the pool in distribution (method.md 4).
 
@@ -140,18 +140,21 @@ def kernel_problem(
 def uncertainty_scores(
     kind: str,
     *,
-    probs_NC: Array | None,
+    probs_NC: Array | None = None,
     log_probs_NKC: Array | None = None,
     variance_N: np.ndarray | None = None,
 ) -> np.ndarray:
-    """The uncertainty of every item by one of `UNCERTAINTIES`."""
+    """The uncertainty of every item by one of `UNCERTAINTIES`, from what there is."""
     check_choice(kind, "uncertainty", UNCERTAINTIES)
     if kind == "variance" and variance_N is not None:
         return variance_N
     if kind == "mutual-information" and log_probs_NKC is not None:
         return mutual_information(log_probs_NKC)
+    if probs_NC is None and log_probs_NKC is not None:
+        xp = namespace(log_probs_NKC)
+        probs_NC = xp.mean(xp.exp(log_probs_NKC), axis=1)
     if kind in ("margin", "entropy") and probs_NC is not None:
-        return {"margin": margin, "entropy": entropy}[kind](probs_NC)
+        return margin(probs_NC) if kind == "margin" else entropy(probs_NC)
     raise InputError(
         f"what uncertainty={kind!r} is computed from",
         "outputs without it",
@@ -160,10 +163,10 @@ def uncertainty_scores(
 
 
 def _with_gradient_variance(
-    atoms: Atoms, features_ND: Array, probs_NC: Array, uncertainty: str
+    atoms: Atoms, features_ND: Array, probs_NC: Array, uncertainty: Uncertainty
 ) -> Atoms:
     """Atoms that no label changes borrow the variance of the gradient, where it is asked for."""
-    if uncertainty != "variance":
+    if not isinstance(uncertainty, str) or uncertainty != "variance":
         return atoms
     variance_N, _ = gradient_spread(features_ND, probs_NC, bias=True)
     return replace(atoms, variance_N=variance_N)
@@ -175,18 +178,16 @@ def _problem(
     alpha: float,
     beta: float,
     scale: str,
-    uncertainty: str,
+    uncertainty: Uncertainty,
     probs_NC: Array | None,
     log_probs_NKC: Array | None = None,
 ) -> Problem:
     check_choice(scale, "scale", SCALES)
     n = atoms.operator.size
     budget = check_budget(budget, n)
-    scores_N = uncertainty_scores(
-        uncertainty, probs_NC=probs_NC, log_probs_NKC=log_probs_NKC, variance_N=atoms.variance_N
-    )
     if scale == "literal":
-        if uncertainty != "variance" or atoms.deviation_N is None:
+        by_variance = isinstance(uncertainty, str) and uncertainty == "variance"
+        if atoms.deviation_N is None or not by_variance:
             raise InputError(
                 "uncertainty='variance' in literal units, as the paper prints them",
                 repr(uncertainty),
@@ -194,7 +195,7 @@ def _problem(
             )
         spread_N = (atoms.deviation_N / n) ** 2
     else:
-        spread_N = scores_N
+        spread_N = _spread(atoms, uncertainty, probs_NC, log_probs_NKC)
     build = Problem.literal if scale == "literal" else Problem.scale_free
     problem = build(
         atoms.operator,
@@ -208,6 +209,24 @@ def _problem(
     for message in problem.warnings:
         warnings.warn(message, SabalWarning, stacklevel=3)
     return problem
+
+
+def _spread(
+    atoms: Atoms, uncertainty: Uncertainty, probs_NC: Array | None, log_probs_NKC: Array | None
+) -> np.ndarray:
+    if isinstance(uncertainty, str):
+        return uncertainty_scores(
+            uncertainty, probs_NC=probs_NC, log_probs_NKC=log_probs_NKC, variance_N=atoms.variance_N
+        )
+    scores_N = to_host(as_array(uncertainty, "uncertainty"))
+    n = atoms.operator.size
+    if scores_N.shape != (n,) or not np.all(np.isfinite(scores_N)) or scores_N.min() < 0:
+        raise InputError(
+            f"`uncertainty` as a name or one finite score of at least 0 for each of {n} items",
+            f"shape {scores_N.shape}",
+            f"pass one of {', '.join(UNCERTAINTIES)}",
+        )
+    return scores_N
 
 
 def _check_together(**arrays: Array) -> None:

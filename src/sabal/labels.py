@@ -41,8 +41,8 @@ def fit_temperature(logits: Any, labels: Any) -> float:
     """The temperature T that makes softmax(logits / T) fit held-out `labels` best.
 
     The negative log-likelihood is convex in 1/T, hence has one minimum in log T too; it is found
-    by a bounded search. Logits that separate the labels without an error have their best T at
-    zero: the lower bound 0.01 comes back.
+    by a bounded search. Logits that separate the labels without an error are best at T = 0; some
+    small T, from where on the likelihood no longer changes, comes back.
     """
     logits_NC = to_host(check_logits(logits))
     n, classes = logits_NC.shape

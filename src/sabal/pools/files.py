@@ -24,20 +24,24 @@ def read_pool(path: str | Path) -> Outputs:
     source = Path(path)
     if not source.exists():
         raise FileError("a pool file or folder", f"nothing at {source}", "check the path")
-    arrays = _read(source)
-    _reject_near_misses(source, list(arrays))
-    known: dict[str, Any] = {name: arrays[name] for name in NAMES if name in arrays}
-    if not known:
+    names, arrays = _read(source)
+    _reject_near_misses(source, names)
+    if not arrays:
         raise FileError(
             f"a pool with some of {', '.join(NAMES)}",
-            f"{source} with {', '.join(arrays) or 'nothing'}",
+            f"{source} with {', '.join(names) or 'nothing'}",
             "rename the arrays or columns",
         )
-    ids = known.pop("id", None)
-    return Outputs(**known, ids=None if ids is None else ids.tolist())
+    parts: dict[str, Any] = dict(arrays)
+    ids = parts.pop("id", None)
+    return Outputs(**parts, ids=None if ids is None else ids.tolist())
 
 
-def _read(source: Path) -> dict[str, np.ndarray]:
+Read = tuple[list[str], dict[str, np.ndarray]]
+"""Every name in a file, and the arrays with names that a pool may have."""
+
+
+def _read(source: Path) -> Read:
     if source.is_dir():
         if any(source.glob("*.npy")):
             return _read_npy_folder(source)
@@ -54,37 +58,42 @@ def _read(source: Path) -> dict[str, np.ndarray]:
     )
 
 
-def _read_npz(source: Path) -> dict[str, np.ndarray]:
+def _read_npz(source: Path) -> Read:
     try:
-        with np.load(source, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files if _is_wanted(name)}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.error) as error:
+        with source.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("a file that is no .npz archive, or only part of one")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                names = list(archive.files)
+                return names, {name: archive[name] for name in NAMES if name in names}
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
         raise _unreadable(source, error) from None
 
 
-def _read_npy_folder(source: Path) -> dict[str, np.ndarray]:
+def _read_npy_folder(source: Path) -> Read:
+    files = {file.stem: file for file in sorted(source.glob("*.npy"))}
     arrays = {}
-    for file in sorted(source.glob("*.npy")):
-        if not _is_wanted(file.stem):
-            continue
-        try:
-            arrays[file.stem] = np.load(file, allow_pickle=False, mmap_mode="r")
-        except (OSError, ValueError, EOFError) as error:
-            raise _unreadable(file, error) from None
-    return arrays
+    for name in NAMES:
+        if name in files:
+            try:
+                arrays[name] = np.load(files[name], allow_pickle=False, mmap_mode="r")
+            except (OSError, ValueError, EOFError) as error:
+                raise _unreadable(files[name], error) from None
+    return list(files), arrays
 
 
-def _read_parquet(source: Path) -> dict[str, np.ndarray]:
+def _read_parquet(source: Path) -> Read:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
     try:
         files = ds.dataset(str(source), format="parquet")
-        wanted = [name for name in files.schema.names if _is_wanted(name)]
-        table = files.to_table(columns=wanted)
+        names = list(files.schema.names)
+        table = files.to_table(columns=[name for name in NAMES if name in names])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _unreadable(source, error) from None
-    return {name: _column(table.column(name), name, source) for name in table.column_names}
+    return names, {name: _column(table.column(name), name, source) for name in table.column_names}
 
 
 def _column(column: Any, name: str, source: Path) -> np.ndarray:
@@ -96,7 +105,9 @@ def _column(column: Any, name: str, source: Path) -> np.ndarray:
     while pa.types.is_nested(values.type):
         if not hasattr(values, "flatten") or pa.types.is_struct(values.type) or values.null_count:
             raise FileError(
-                f"column `{name}` as lists of numbers without gaps", str(column.type), "rewrite it"
+                f"column `{name}` of {source} as lists of numbers, one for every row",
+                f"{column.type} with {values.null_count} empty rows",
+                "fill or drop these rows",
             )
         entries = values.flatten()
         length, ragged = divmod(len(entries), len(values)) if len(values) else (0, 0)
@@ -118,22 +129,15 @@ def _column(column: Any, name: str, source: Path) -> np.ndarray:
     return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
-def _is_wanted(name: str) -> bool:
-    """Whether to read `name`: known names, and near misses of them, which are refused by name."""
-    return name in NAMES or bool(_near(name))
-
-
-def _near(name: str) -> list[str]:
-    return difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
-
-
 def _reject_near_misses(source: Path, names: list[str]) -> None:
+    """Refuse `feature` or `ids`: leaving out what was surely meant would choose without it."""
     for name in names:
-        if name not in NAMES and _near(name)[0] not in names:
+        meant = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
+        if name not in NAMES and meant and meant[0] not in names:
             raise FileError(
                 f"arrays named {', '.join(NAMES)} in {source}",
                 f"`{name}`",
-                f"rename it to `{_near(name)[0]}`",
+                f"rename it to `{meant[0]}`",
             )
 
 
