@@ -139,9 +139,17 @@ class Problem:
 
     def objective(self, indices: Any, weights: Any) -> float:
         """f(w, S) for the items S = `indices` with their `weights`."""
+        return self.figures(indices, weights)["objective"]
+
+    def figures(self, indices: Any, weights: Any) -> dict[str, float]:
+        """`objective` of a batch with the two terms that matter in it, `bias` and `variance`."""
         chosen, weights_S = self._checked(indices, weights)
         residual = self.target - self.atoms.take(chosen).combine(weights_S)
-        return self.value(chosen, weights_S, residual)
+        return {
+            "objective": self.value(chosen, weights_S, residual),
+            "bias": self.bias(residual),
+            "variance": self.variance(chosen),
+        }
 
     def value(self, chosen: np.ndarray, weights_S: np.ndarray, residual: np.ndarray) -> float:
         """f(w, S) when the residual b v - sum w_j a_j is at hand."""

@@ -28,35 +28,34 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
     if len(selection) > SHOWN_ITEMS and saved_to is None:
         console.print(f"... and {len(selection) - SHOWN_ITEMS} more: --out FILE writes them all.")
     if "random_batch" in selection.evidence:
-        console.print(evidence_table({selection.strategy: selection}))
+        random_batch = selection.evidence["random_batch"]
+        batches = {selection.strategy: selection.evidence, "random, on average": random_batch}
+        console.print(evidence_table(batches))
     for message in selection.evidence.get("warnings", []):
         console.print(f"Warning: {message}", style="yellow", markup=False)
     if saved_to is not None:
         console.print(f"Written to {saved_to}", markup=False)
 
 
-def evidence_table(selections: dict[str, Selection]) -> Table:
-    """Objective, bias and variance of batches, beside what random batches have on average."""
-    table = Table(title="Evidence (objective and bias: lower is better)")
+def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
+    """Objective, bias and variance of batches (by name, as evidence), and what finding them took."""
+    table = Table(title="Evidence (objective and bias: lower is better; variance: higher)")
     table.add_column("batch")
-    for name in ("objective", "bias", "variance", "zero weights", "passes", "seconds"):
-        table.add_column(name, justify="right")
-    random_batch: dict[str, float] = {}
-    for name, selection in selections.items():
-        figures = selection.evidence
-        random_batch = figures.get("random_batch", random_batch)
+    columns = {
+        "objective": ".4g",
+        "bias": ".4g",
+        "variance": ".4g",
+        "zero_weights": "d",
+        "passes": "d",
+        "seconds": ".3f",
+    }
+    for name in columns:
+        table.add_column(name.replace("_", " "), justify="right")
+    for name, figures in batches.items():
         table.add_row(
             name,
-            *(f"{figures[key]:.4g}" for key in ("objective", "bias", "variance")),
-            str(figures["zero_weights"]),
-            str(figures["passes"]),
-            f"{figures['seconds']:.3f}",
+            *(format(figures[key], how) if key in figures else "-" for key, how in columns.items()),
         )
-    table.add_row(
-        "a random batch",
-        *(f"{random_batch[key]:.4g}" for key in ("objective", "bias", "variance")),
-        *("-", "-", "-"),
-    )
     return table
 
 

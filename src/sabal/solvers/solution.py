@@ -46,14 +46,11 @@ def solution_of(
     history: list[float],
 ) -> Solution:
     """A Solution whose figures are computed from the items and weights themselves."""
-    residual = problem.target - problem.atoms.take(indices).combine(weights)
     return Solution(
         indices=indices,
         weights=weights,
         scores=scores,
-        objective=problem.value(indices, weights, residual),
-        bias=problem.bias(residual),
-        variance=problem.variance(indices),
+        **problem.figures(indices, weights),
         passes=passes,
         iterations=len(history),
         history=np.asarray(history),

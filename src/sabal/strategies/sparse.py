@@ -115,7 +115,9 @@ class Sparse:
     ) -> Problem:
         """The Problem over all items of `outputs`."""
         common: dict[str, Any] = {"alpha": self.alpha, "beta": self.beta}
-        if self.uncertainty is not None:
+        if self.uncertainty == "mutual-information":
+            common["uncertainty"] = self._scores(outputs, kind)
+        elif self.uncertainty is not None:
             common["uncertainty"] = self.uncertainty
         if kind == "gradient":
             features, probs, q = outputs.features, outputs.probs, self._label_probs(outputs)
@@ -162,22 +164,26 @@ class Sparse:
         """The rows of the most uncertain items and their outputs; all of them for None."""
         if self.candidates is None or self.candidates * budget >= outputs.size:
             return None, outputs
+        rows = np.sort(top_k(self._scores(outputs, kind), int(self.candidates * budget)))
+        return rows, outputs.take(rows)
+
+    def _scores(self, outputs: Outputs, kind: str) -> np.ndarray:
+        """The uncertainty of every item, as the problem would use it."""
         default = "margin" if kind in ("curvature", "kernel") else "variance"
         uncertainty = self.uncertainty or default
         variance_N = None
         if uncertainty == "variance" and kind == "posterior":
-            variance_N = posterior_atoms(outputs.log_probs, None).variance_N
+            q_NC = outputs.label_probs if outputs.has("label_probs") else None
+            variance_N = posterior_atoms(outputs.log_probs, q_NC).variance_N
         elif uncertainty == "variance":
             q_NC = self._label_probs(outputs)
             variance_N, _ = gradient_spread(outputs.features, q_NC, self.bias)
-        scores_N = uncertainty_scores(
+        return uncertainty_scores(
             uncertainty,
             probs_NC=outputs.probs if outputs.has("probs") else None,
             log_probs_NKC=outputs.log_probs if outputs.has("log_probs") else None,
             variance_N=variance_N,
         )
-        rows = np.sort(top_k(scores_N, int(self.candidates * budget)))
-        return rows, outputs.take(rows)
 
     def _evidence(
         self, problem: Problem, solution: Solution, kind: str, rng: np.random.Generator
@@ -197,15 +203,11 @@ class Sparse:
 
 def random_batch_figures(problem: Problem, rng: np.random.Generator) -> dict[str, float]:
     """Objective, bias and variance of random batches of the same size, weights 1, on average."""
-    figures = []
-    ones = np.ones(problem.budget)
-    for _ in range(RANDOM_BATCHES):
-        batch = rng.choice(problem.size, size=problem.budget, replace=False)
-        residual = problem.target - problem.atoms.take(batch).combine(ones)
-        objective = problem.value(batch, ones, residual)
-        figures.append((objective, problem.bias(residual), problem.variance(batch)))
-    objective, bias, variance = np.mean(figures, axis=0)
-    return {"objective": float(objective), "bias": float(bias), "variance": float(variance)}
+    batches = [
+        rng.choice(problem.size, size=problem.budget, replace=False) for _ in range(RANDOM_BATCHES)
+    ]
+    figures = [problem.figures(batch, np.ones(problem.budget)) for batch in batches]
+    return {key: float(np.mean([each[key] for each in figures])) for key in figures[0]}
 
 
 @dataclass(frozen=True, kw_only=True)
