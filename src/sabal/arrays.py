@@ -167,6 +167,8 @@ def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Itera
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     """Indices of the `k` largest scores, largest first; of equal ones, the lower index first."""
     n = scores.shape[0]
+    if k == 0:
+        return np.zeros(0, dtype=np.int64)
     if k >= n:
         return np.argsort(-scores, kind="stable")
     threshold = np.partition(scores, n - k)[n - k]

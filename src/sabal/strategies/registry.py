@@ -14,10 +14,26 @@ from typing import Any
 
 from sabal.errors import UnknownNameError
 from sabal.strategies.base import Strategy
+from sabal.strategies.batchbald import BatchBald
+from sabal.strategies.bayesian import Bald, PowerBald
+from sabal.strategies.coreset import BayesianCoreset
+from sabal.strategies.scores import Entropy, LeastConfidence, Margin
 from sabal.strategies.sparse import Sabal, SabalGreedy, SabalIHT
 from sabal.strategies.uniform import Random
 
-BUILT_IN: tuple[type[Strategy], ...] = (Sabal, SabalGreedy, SabalIHT, Random)
+BUILT_IN: tuple[type[Strategy], ...] = (
+    Sabal,
+    SabalGreedy,
+    SabalIHT,
+    Random,
+    Entropy,
+    Margin,
+    LeastConfidence,
+    Bald,
+    PowerBald,
+    BatchBald,
+    BayesianCoreset,
+)
 GROUP = "sabal.strategies"
 
 

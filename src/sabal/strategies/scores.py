@@ -1,0 +1,71 @@
+"""Uncertainty sampling: the b items that the model is least sure of, each judged on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sabal import uncertainty
+from sabal.arrays import Array, top_k
+from sabal.outputs import Outputs
+from sabal.selection import Selection
+from sabal.strategies.base import selection_of
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Ranks by one number per item; of equal ones, the lower row comes first."""
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ("probs",)
+    paper: ClassVar[str]
+    cost: ClassVar[str] = "O(n C)"
+    score: ClassVar[Callable[[Array], np.ndarray]]
+
+    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
+        """The top b; `rng` is not used."""
+        scores_N = type(self).score(outputs.probs)
+        chosen = top_k(scores_N, budget)
+        return selection_of(
+            self, outputs, chosen, scores_N[chosen], warnings=tie_warning(scores_N, chosen)
+        )
+
+
+@dataclass(frozen=True)
+class Entropy(Scored):
+    """The largest entropy of the prediction."""
+
+    name: ClassVar[str] = "entropy"
+    paper: ClassVar[str] = "Shannon 1948; Settles 2009"
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.entropy)
+
+
+@dataclass(frozen=True)
+class Margin(Scored):
+    """The smallest margin between the two best classes."""
+
+    name: ClassVar[str] = "margin"
+    paper: ClassVar[str] = "Scheffer et al. 2001"
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.margin)
+
+
+@dataclass(frozen=True)
+class LeastConfidence(Scored):
+    """The smallest probability of the best class."""
+
+    name: ClassVar[str] = "least-confidence"
+    paper: ClassVar[str] = "Lewis and Gale 1994"
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.least_confidence)
+
+
+def tie_warning(scores_N: np.ndarray, chosen: np.ndarray) -> tuple[str, ...]:
+    """Say when the last place of a ranked batch went to one of many equal items."""
+    last = scores_N[chosen[-1]]
+    level, taken = int(np.sum(scores_N == last)), int(np.sum(scores_N[chosen] == last))
+    if level == taken:
+        return ()
+    left_out = level - taken
+    return (f"{taken} of the {len(chosen)} items score the same as {left_out} that were left out",)
