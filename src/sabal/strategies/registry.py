@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from sabal.errors import UnknownNameError
+from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
 from sabal.strategies.batchbald import BatchBald
 from sabal.strategies.bayesian import Bald, PowerBald
@@ -33,6 +34,7 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     PowerBald,
     BatchBald,
     BayesianCoreset,
+    Bait,
 )
 GROUP = "sabal.strategies"
 

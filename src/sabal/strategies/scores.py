@@ -8,11 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal import uncertainty
 from sabal.arrays import Array, top_k
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
+from sabal.uncertainty import entropy, least_confidence, margin
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Entropy(Scored):
 
     name: ClassVar[str] = "entropy"
     paper: ClassVar[str] = "Shannon 1948; Settles 2009"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.entropy)
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(entropy)
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Margin(Scored):
 
     name: ClassVar[str] = "margin"
     paper: ClassVar[str] = "Scheffer et al. 2001"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.margin)
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(margin)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class LeastConfidence(Scored):
 
     name: ClassVar[str] = "least-confidence"
     paper: ClassVar[str] = "Lewis and Gale 1994"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(uncertainty.least_confidence)
+    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(least_confidence)
 
 
 def tie_warning(scores_N: np.ndarray, chosen: np.ndarray) -> tuple[str, ...]:
