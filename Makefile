@@ -27,7 +27,7 @@ lint: .venv/full
 	$(BIN)/mypy
 
 bench: .venv/full
-	$(BIN)/python -m benchmarks
+	$(BIN)/sabal bench strategies
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo

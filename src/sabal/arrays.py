@@ -26,7 +26,10 @@ Array = Any
 """An array of any library that follows the array API standard."""
 
 CHUNK_BYTES = 16 * 2**20
-"""Temporaries of a pass are kept near this size: large enough for BLAS, small enough for caches."""
+"""Temporaries of a pass that multiplies matrices: large enough for BLAS, small for the machine."""
+
+CACHE_BYTES = 2**20
+"""Temporaries of a pass that works entry by entry: they should stay in the processor's cache."""
 
 
 def as_array(value: Any, name: str) -> Array:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import device
 
-from sabal.arrays import Array, beside, namespace, row_chunks, take_rows, to_host
+from sabal.arrays import CACHE_BYTES, Array, beside, namespace, row_chunks, take_rows, to_host
 from sabal.operators import Dense, Operator, RankOne, row_norms_squared
 
 VANISHING = 1e-6
@@ -74,7 +74,7 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
     variance_N, deviation_N = np.empty(n), np.empty(n)
     floor = np.log(np.finfo(np.float32).tiny)
     zeros = 0
-    for rows in row_chunks(n, 8 * samples * classes):
+    for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
         raw_NKC = to_host(log_probs_NKC[rows])
         zeros += int(np.count_nonzero(raw_NKC < floor))
         # A probability of exactly zero would be an infinite loss: read as the smallest float32.

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from array_api_compat import device
 
-from sabal.arrays import Array, all_finite, as_array, namespace, row_chunks, to_host
+from sabal.arrays import (
+    CACHE_BYTES,
+    Array,
+    all_finite,
+    as_array,
+    namespace,
+    row_chunks,
+    to_host,
+)
 from sabal.errors import InputError
 
 SUM_TOLERANCE = 1e-3
@@ -26,15 +35,19 @@ def check_logits(value: Any, name: str = "logits") -> Array:
 
 def check_probs(value: Any, name: str = "probs") -> Array:
     """Probabilities as an (n, classes) array whose rows are distributions."""
-    probs_NC = _finite(_with_axes(value, name, ("items", "classes")), name)
+    probs_NC = _with_axes(value, name, ("items", "classes"))
     xp = namespace(probs_NC)
-    if float(xp.min(probs_NC)) < 0:
+    # A product with ones is the fastest sum, and NaN and infinity show in it too.
+    sums_N = to_host(probs_NC @ _ones(probs_NC))
+    lowest = float(xp.min(probs_NC))
+    if not (lowest >= 0 and np.all(np.isfinite(sums_N))):
+        _finite(probs_NC, name)
         raise InputError(
             f"`{name}` to hold probabilities",
-            f"a negative entry ({float(xp.min(probs_NC)):.4g})",
+            f"a negative entry ({lowest:.4g})",
             "pass logits as `logits=`; log-probabilities of posterior samples as `log_probs=`",
         )
-    _check_sums(to_host(xp.sum(probs_NC, axis=1)), name)
+    _check_sums(sums_N, name)
     return probs_NC
 
 
@@ -43,17 +56,23 @@ def check_log_probs(value: Any, name: str = "log_probs") -> Array:
     log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
     xp = namespace(log_probs_NKC)
     n, samples, classes = log_probs_NKC.shape
-    for rows in row_chunks(n, 8 * samples * classes):
+    ones_C = _ones(log_probs_NKC)
+    for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
         chunk = log_probs_NKC[rows]
-        if bool(xp.any(xp.isnan(chunk))) or float(xp.max(chunk)) > SUM_TOLERANCE:
+        sums_NK = to_host(xp.exp(chunk) @ ones_C)
+        # A sum of 1 leaves no room for NaN or infinity, nor for more than the tolerance above 0.
+        wrong_N = ~np.all(np.abs(sums_NK - 1.0) <= SUM_TOLERANCE, axis=1)
+        if not wrong_N.any():
+            continue
+        row = int(wrong_N.argmax())
+        largest = float(xp.max(chunk[row]))
+        if np.isnan(largest) or largest > SUM_TOLERANCE:
             raise InputError(
                 f"`{name}` to hold log-probabilities (at most 0, no NaN)",
-                f"NaN or a positive entry among items {rows.start} to {rows.stop - 1}",
+                f"NaN or a positive entry at item {rows.start + row}",
                 "apply log_softmax over the classes first",
             )
-        sums = to_host(xp.sum(xp.exp(chunk), axis=2))
-        _check_sums(sums.min(axis=1), name, first=rows.start)
-        _check_sums(sums.max(axis=1), name, first=rows.start)
+        _check_sums(sums_NK[row], f"{name}[{rows.start + row}]")
     return log_probs_NKC
 
 
@@ -192,13 +211,17 @@ def _finite(array: Array, name: str) -> Array:
     return array
 
 
-def _check_sums(sums: np.ndarray, name: str, first: int = 0) -> None:
+def _ones(array: Array) -> Array:
+    """A vector of ones to multiply the last axis of `array` with."""
+    return namespace(array).ones(array.shape[-1], dtype=array.dtype, device=device(array))
+
+
+def _check_sums(sums: np.ndarray, name: str) -> None:
     wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
     if wrong.any():
         row = int(wrong.argmax())
         raise InputError(
             f"every row of `{name}` to sum to 1",
-            f"{int(wrong.sum())} rows that do not, the first at row {first + row} "
-            f"(sum {sums[row]:.4g})",
+            f"{int(wrong.sum())} rows that do not, the first at row {row} (sum {sums[row]:.4g})",
             "normalise them, or pass raw scores as `logits=`",
         )

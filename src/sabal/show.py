@@ -37,8 +37,14 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
         console.print(f"Written to {saved_to}", markup=False)
 
 
+def print_table(table: Table) -> None:
+    """A table as wide as its content where the output is no terminal."""
+    console = Console()
+    console.print(table) if console.is_terminal else Console(width=220).print(table)
+
+
 def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
-    """Objective, bias and variance of batches (by name, as evidence), and what finding them took."""
+    """Objective, bias and variance of batches (evidence by name), and what finding them took."""
     table = Table(title="Evidence (objective and bias: lower is better; variance: higher)")
     table.add_column("batch")
     columns = {

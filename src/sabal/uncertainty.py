@@ -1,52 +1,76 @@
-"""How undecided a model is about each item. Larger is more uncertain; each returns NumPy floats."""
+"""How undecided a model is about each item. Larger is more uncertain; each returns NumPy floats.
+
+A cacheful of items at a time; in the precision of the input, unless digits would be lost.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from sabal.arrays import Array, namespace, row_chunks, to_host
+from sabal.arrays import CACHE_BYTES, Array, row_chunks, to_numpy
 
 
 def margin(probs_NC: Array) -> np.ndarray:
     """1 - (p_(1) - p_(2)): near 1 where the two best classes are level."""
-    n, classes = probs_NC.shape
-    result_N = np.empty(n)
-    for rows in row_chunks(n, 8 * classes):
-        chunk = to_host(probs_NC[rows])
-        if classes == 1:
-            result_N[rows] = 1.0 - chunk[:, 0]
-        else:
-            best_two = np.partition(chunk, classes - 2, axis=1)[:, -2:]
-            result_N[rows] = 1.0 - (best_two[:, 1] - best_two[:, 0])
-    return np.maximum(result_N, 0.0)
+    return _per_item(_margin, probs_NC)
 
 
 def least_confidence(probs_NC: Array) -> np.ndarray:
     """1 - p_(1): the probability that the model's guess is wrong, by its own account."""
-    xp = namespace(probs_NC)
-    return np.maximum(1.0 - to_host(xp.max(probs_NC, axis=1)), 0.0)
+    return _per_item(lambda probs: 1.0 - _best_two(probs)[0], probs_NC)
 
 
 def entropy(probs_NC: Array) -> np.ndarray:
     """-sum_y p(y) log p(y) in nats, with 0 log 0 = 0."""
-    n, classes = probs_NC.shape
-    result_N = np.empty(n)
-    for rows in row_chunks(n, 8 * classes):
-        result_N[rows] = _entropy(to_host(probs_NC[rows]))
-    return result_N
+    return _per_item(_entropy, probs_NC)
 
 
 def mutual_information(log_probs_NKC: Array) -> np.ndarray:
     """I(y; theta | x) = H(mean_k p_k) - mean_k H(p_k) (BALD; Houlsby et al. 2011, eq. 2)."""
-    n, samples, classes = log_probs_NKC.shape
+    return _per_item(_mutual_information, log_probs_NKC)
+
+
+def _per_item(score: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
+    """`score` of every item; none is below 0, whatever rounding says."""
+    n = array.shape[0]
     result_N = np.empty(n)
-    for rows in row_chunks(n, 8 * samples * classes):
-        probs_NKC = np.exp(to_host(log_probs_NKC[rows]))
-        result_N[rows] = _entropy(probs_NKC.mean(axis=1)) - _entropy(probs_NKC).mean(axis=1)
-    # Never negative (Jensen); rounding may say otherwise.
+    entries = int(np.prod(array.shape[1:]))
+    for rows in row_chunks(n, 8 * entries, CACHE_BYTES):
+        result_N[rows] = score(to_numpy(array[rows]))
     return np.maximum(result_N, 0.0)
 
 
-def _entropy(probs: np.ndarray) -> np.ndarray:
-    # p = 0 contributes 0; log of the clipped value keeps it finite and the product exact.
-    return -(probs * np.log(np.maximum(probs, np.finfo(np.float64).tiny))).sum(axis=-1)
+def _margin(probs_NC: np.ndarray) -> np.ndarray:
+    first_N, second_N = _best_two(probs_NC)
+    return 1.0 - (first_N - second_N)
+
+
+def _best_two(probs_NC: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The two largest probabilities of every row (0 for a second of one class).
+
+    Class by class over all rows: several times as fast as a partition of every short row.
+    """
+    first_N, second_N = probs_NC[:, 0].copy(), np.zeros_like(probs_NC[:, 0])
+    for column_N in probs_NC.T[1:]:
+        np.maximum(second_N, np.minimum(first_N, column_N), out=second_N)
+        np.maximum(first_N, column_N, out=first_N)
+    return first_N, second_N
+
+
+def _entropy(probs_NC: np.ndarray) -> np.ndarray:
+    # p = 0 contributes 0: the log of the clipped value is finite.
+    logs_NC = np.log(np.maximum(probs_NC, np.finfo(probs_NC.dtype).tiny))
+    return -np.einsum("nc,nc->n", probs_NC, logs_NC)
+
+
+def _mutual_information(log_probs_NKC: np.ndarray) -> np.ndarray:
+    samples = log_probs_NKC.shape[1]
+    # In float64 whatever came: the difference of two near-equal entropies.
+    log_probs_NKC = log_probs_NKC.astype(np.float64)
+    # log 0 is clipped to the log of the smallest number: times that number it is nothing.
+    logs_NKC = np.maximum(log_probs_NKC, np.log(np.finfo(log_probs_NKC.dtype).tiny))
+    probs_NKC = np.exp(logs_NKC)
+    expected_N = -np.einsum("nkc,nkc->n", probs_NKC, logs_NKC) / samples
+    return _entropy(np.einsum("nkc->nc", probs_NKC) / samples) - expected_N

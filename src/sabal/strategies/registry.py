@@ -17,7 +17,9 @@ from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
 from sabal.strategies.batchbald import BatchBald
 from sabal.strategies.bayesian import Bald, PowerBald
+from sabal.strategies.clusters import ClusterMargin, TypiClust
 from sabal.strategies.coreset import BayesianCoreset
+from sabal.strategies.distances import Badge, KCenter
 from sabal.strategies.scores import Entropy, LeastConfidence, Margin
 from sabal.strategies.sparse import Sabal, SabalGreedy, SabalIHT
 from sabal.strategies.uniform import Random
@@ -34,7 +36,11 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     PowerBald,
     BatchBald,
     BayesianCoreset,
+    KCenter,
+    Badge,
     Bait,
+    TypiClust,
+    ClusterMargin,
 )
 GROUP = "sabal.strategies"
 

@@ -1,0 +1,77 @@
+"""The results of a benchmark as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sabal.bench.catalogue import PEERS, Peer
+from sabal.bench.rows import MEGABYTE, Row, comparisons
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def results_table(rows: Sequence[Row]) -> Table:
+    """Ours beside each rival, job by job: seconds, megabytes, and how many times ours they are."""
+    from rich.table import Table
+
+    table = Table(title="Time and memory of a selection (x: the rival's, in multiples of ours)")
+    table.add_column("job")
+    for name in ("n", "b", "ours s", "ours MB"):
+        table.add_column(name, justify="right")
+    table.add_column("rival")
+    for name in ("s", "MB", "time x", "memory x"):
+        table.add_column(name, justify="right")
+    table.add_column("note")
+    before = None
+    for pair in comparisons(rows):
+        ours, peer = pair.ours, pair.peer
+        size = (ours.job, ours.n, ours.b)
+        # What a row shares with the one above is said once.
+        shared = ["", "", "", "", ""] if size == before else _of_ours(ours)
+        notes = [ours.note] if size != before else []
+        before = size
+        if peer is None:
+            table.add_row(*shared, "-", "", "", "", "", "; ".join(filter(None, notes)))
+            continue
+        notes.append(peer.note)
+        table.add_row(
+            *shared,
+            f"{peer.tool} {peer.method}",
+            _seconds(peer),
+            _megabytes(peer),
+            _times(pair.time_ratio),
+            _times(pair.memory_ratio),
+            "; ".join(filter(None, notes)),
+        )
+    return table
+
+
+def coverage_table(jobs: Sequence[str], peers: Sequence[Peer] = PEERS) -> Table:
+    """Which rival does which job, with which of its methods, and if not, why not."""
+    from rich.table import Table
+
+    table = Table(title="Who does what")
+    table.add_column("job")
+    for peer in peers:
+        table.add_column(peer.name)
+    for job in jobs:
+        table.add_row(job, *(peer.coverage(job) for peer in peers))
+    return table
+
+
+def _of_ours(row: Row) -> list[str]:
+    return [row.job, f"{row.n:,}", f"{row.b:,}", _seconds(row), _megabytes(row)]
+
+
+def _seconds(row: Row) -> str:
+    return row.status if row.seconds is None else f"{row.seconds:.3g}"
+
+
+def _megabytes(row: Row) -> str:
+    return "" if row.peak_bytes is None else f"{row.peak_bytes / MEGABYTE:,.1f}"
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.3g}"

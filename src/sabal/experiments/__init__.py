@@ -1,0 +1,1 @@
+"""Experiments: whole runs with hidden labels, compared."""

@@ -1,0 +1,75 @@
+"""`sabal simulate`: run an experiment and leave a folder that tells what came of it.
+
+config.json, results.parquet (a row per strategy, seed and round), selections.parquet, curves.png
+and report.html; the journals of the runs are below runs/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sabal.errors import FileError
+from sabal.experiments.curves import Point
+from sabal.experiments.pictures import draw_curves
+from sabal.experiments.report import write_report
+from sabal.experiments.runner import Experiment, run_experiment, selections_of
+from sabal.files import write_whole
+from sabal.journal import Journal
+
+
+def simulate(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    on_round: Callable[[Point], None] = lambda point: None,
+) -> list[Point]:
+    """Run what is not there yet, then write the results of all of it."""
+    points = run_experiment(experiment, folder, jobs=jobs, on_round=on_round)
+    order = {name: k for k, name in enumerate(experiment.strategies)}
+    points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
+    _write_table([asdict(point) for point in points], folder / "results.parquet")
+    runs = [(name, seed) for name in experiment.strategies for seed in range(experiment.seeds)]
+    chosen = selections_of(folder, runs, experiment.rounds)
+    _write_table(chosen, folder / "selections.parquet")
+    write_pages(points, asdict(experiment), folder)
+    return points
+
+
+def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -> Path:
+    """The picture and the report, from points."""
+    title = f"{config['dataset']}, {config['model']}, {config['seeds']} seeds"
+    picture = draw_curves(points, title, folder / "curves.png")
+    return write_report(points, config, picture, folder / "report.html")
+
+
+def read_points(folder: Path) -> list[Point]:
+    """The results of a run folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "results.parquet"
+    try:
+        return [Point(**row) for row in pq.read_table(path).to_pylist()]
+    except (OSError, pa.ArrowException, TypeError) as error:
+        raise FileError(
+            f"the results of a finished simulation in {path}",
+            str(error),
+            "run `sabal simulate ... --out` with this folder first",
+        ) from None
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a run folder."""
+    return Journal(folder).config()
+
+
+def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(rows)
+    write_whole(path, lambda target: pq.write_table(table, target))

@@ -1,0 +1,298 @@
+"""Diversity by distance: furthest first among features, D^2 sampling among gradients.
+
+A distance to the nearest pick can only shrink, so an old one bounds today's from above, and most
+items need no new one for most picks. That replaces a pass over the pool per pick, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from array_api_compat import device
+
+from sabal.arrays import Array, beside, namespace, row_chunks, take_rows, to_host, to_numpy, top_k
+from sabal.checks import check_whole
+from sabal.errors import InputError
+from sabal.operators import Dense, row_norms_squared
+from sabal.outputs import Outputs
+from sabal.selection import Selection
+from sabal.strategies.base import selection_of
+
+CANDIDATES, CENTRES = 2048, 1024
+"""How many items KCenter picks among at a time, and centres that one product compares with."""
+
+DRAWS, ACCEPTED = 256, 0.25
+"""Badge: draws made together; a pass is due once a smaller share of them is accepted."""
+
+ROUNDING = 32
+"""Badge: D^2 = ||g_i||^2 + ||g_j||^2 - 2 <g_i, g_j> is a few eps ||g_i||^2, of either sign, between
+copies. Up to this many it is read as 0, or many copies of a pick would add up and be drawn."""
+
+
+@dataclass(frozen=True)
+class KCenter:
+    """Furthest first: each pick is the item furthest from all centres so far (Euclidean).
+
+    The greedy 2-approximation of the k-centre problem (Sener & Savarese 2018, Algorithm 1).
+    Labelled items are the first centres. Without any the first centre is drawn at random, as is
+    usual; its score is the covering radius that it leaves.
+    """
+
+    name: ClassVar[str] = "kcenter"
+    needs: ClassVar[tuple[str, ...]] = ("features",)
+    paper: ClassVar[str] = "Sener & Savarese 2018"
+    cost: ClassVar[str] = "O(n d b) at worst, most of it never done"
+
+    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
+        """The picks in order; scores are distances to the nearest centre when picked."""
+        labeled_LD = outputs.labeled_features if outputs.has("labeled_features") else None
+        # One pick more than asked for: its distance is how far the batch leaves any item.
+        search = _FurthestFirst(outputs.features, labeled_LD, min(budget + 1, outputs.size))
+        if labeled_LD is None:
+            search.choose(int(rng.integers(outputs.size)))
+        search.run()
+        distances = search.unit * np.sqrt(np.append(search.squared, 0.0)[: budget + 1])
+        if labeled_LD is None:
+            distances[0] = distances[1]
+        radius, labelled = float(distances[budget]), search.count - len(search.chosen)
+        evidence = {"covering_radius": radius, "labelled": labelled, "rounds": search.rounds}
+        chosen = np.asarray(search.chosen[:budget])
+        return selection_of(self, outputs, chosen, distances[:budget], evidence=evidence)
+
+
+class _FurthestFirst:
+    """Furthest first with lazy distances.
+
+    bound_N holds the squared distance of each item to the nearest of the first seen_N[j] centres
+    (-inf once chosen): an upper bound. A round refreshes the items with the largest bounds, each
+    against the centres it has not seen, and picks among them for as long as the best of them
+    beats every other item's bound. All others wait, often for ever.
+
+    The nearest centre is found by a matrix product in the caller's library; the distance to it is
+    then computed from differences in float64, so that copies of a centre are at exactly 0, equal
+    distances are equal, and bounds are bounds in every library and dtype.
+    """
+
+    def __init__(self, features_ND: Array, labeled_LD: Array | None, picks: int) -> None:
+        n, dimensions = features_ND.shape
+        self.features_ND = features_ND
+        self.unit = power_of_two(features_ND, labeled_LD)
+        # ||x||^2 - 2 x.c + ||c||^2 loses digits to an offset that all features share.
+        self.mean_D = Dense(features_ND).combine(np.full(n, 1.0 / n)) / self.unit
+        self.count = 0 if labeled_LD is None else labeled_LD.shape[0]
+        self.centres_ED = np.empty((self.count + picks, dimensions))
+        if labeled_LD is not None:
+            self.centres_ED[: self.count] = to_host(labeled_LD) / self.unit
+        self.bound_N, self.seen_N = np.full(n, np.inf), np.zeros(n, dtype=np.int64)
+        self.chosen: list[int] = []
+        self.squared: list[float] = []
+        self.picks, self.rounds = picks, 0
+
+    def choose(self, item: int, squared: float = 0.0) -> None:
+        """Make `item` a centre."""
+        self.centres_ED[self.count] = to_host(self.features_ND[item]) / self.unit
+        self.count += 1
+        self.chosen.append(item)
+        self.squared.append(squared)
+        self.bound_N[item] = -np.inf
+
+    def run(self) -> None:
+        """One pass over the pool for the centres there are, then rounds until all is picked."""
+        n, dimensions = self.features_ND.shape
+        for rows in row_chunks(n, 8 * (3 * dimensions + CENTRES)):
+            self._refresh(np.arange(rows.start, rows.stop))
+        while len(self.chosen) < self.picks:
+            self.rounds += 1
+            self._round(np.sort(top_k(self.bound_N, min(CANDIDATES, n))))
+
+    def _round(self, rows_K: np.ndarray) -> None:
+        """Pick among `rows_K` while no other item can be further."""
+        from scipy.spatial.distance import cdist
+
+        others_N = self.bound_N.copy()
+        others_N[rows_K] = -np.inf
+        # Of equally far items the first is taken: an equal bound outside counts if it is earlier.
+        rival = int(np.argmax(others_N))
+        most = others_N[rival]
+        block_KD = self._refresh(rows_K)
+        bound_K = self.bound_N[rows_K]
+        while rows_K.size and len(self.chosen) < self.picks:
+            k = int(np.argmax(bound_K))
+            if bound_K[k] < most or (bound_K[k] == most and rows_K[k] > rival):
+                break
+            self.choose(int(rows_K[k]), float(bound_K[k]))
+            bound_K = np.minimum(bound_K, cdist(block_KD, block_KD[k : k + 1], "sqeuclidean")[:, 0])
+            bound_K[k] = -np.inf
+            self.bound_N[rows_K], self.seen_N[rows_K] = bound_K, self.count
+            able_K = bound_K >= most
+            if 2 * np.count_nonzero(able_K) < able_K.size:
+                # Most cannot be picked in this round any more: stop carrying them along.
+                rows_K, block_KD, bound_K = rows_K[able_K], block_KD[able_K], bound_K[able_K]
+
+    def _refresh(self, rows_K: np.ndarray) -> np.ndarray:
+        """Bring the bounds of `rows_K` up to date; their features, in float64 and in `unit`s."""
+        xp = namespace(self.features_ND)
+        block_KD = np.empty((rows_K.size, self.mean_D.size))
+        # Rows that have waited about equally long share a product.
+        by_age_K = np.argsort(self.seen_N[rows_K], kind="stable")
+        for group in np.array_split(by_age_K, min(8, rows_K.size)):
+            rows = rows_K[group]
+            raw_RD = take_rows(self.features_ND, rows)
+            block_KD[group] = to_host(raw_RD) / self.unit
+            centred_RD = raw_RD / self.unit - beside(self.mean_D, raw_RD)
+            for start in range(self.seen_N[rows[0]], self.count, CENTRES):
+                centres_PD = self.centres_ED[start : min(start + CENTRES, self.count)]
+                centred_PD = centres_PD - self.mean_D
+                norms_P = beside(row_norms_squared(centred_PD), raw_RD)
+                products_RP = centred_RD @ xp.matrix_transpose(beside(centred_PD, raw_RD))
+                nearest_R = to_numpy(xp.argmin(norms_P - 2.0 * products_RP, axis=1))
+                fresh_R = row_norms_squared(block_KD[group] - centres_PD[nearest_R])
+                self.bound_N[rows] = np.minimum(self.bound_N[rows], fresh_R)
+        self.seen_N[rows_K] = self.count
+        return block_KD
+
+
+@dataclass(frozen=True)
+class Badge:
+    """k-means++ seeding on gradients under the model's own guess (BADGE; Ash et al. 2020).
+
+    g_j = (p_j - e_yhat) (x) h_j = x_j (x) h_j with yhat = argmax p_j (Algorithm 1), kept as
+    factors: ||g_i - g_j||^2 = ||g_i||^2 + ||g_j||^2 - 2 (x_i.x_j)(h_i.h_j). The first pick has
+    the largest norm; each next is drawn with probability proportional to D^2, the squared distance
+    to the nearest pick.
+
+    bias: whether h_j ends in a constant 1 for the last layer's bias (in the paper it does not).
+    refresh: draws per pass over the pool; 1 is the plain algorithm. With more, an item is drawn by
+        D^2 at the last pass, which bounds today's, and accepted with probability today's / last:
+        the same distribution (rejection sampling). "auto" passes when too few are accepted.
+    """
+
+    name: ClassVar[str] = "badge"
+    needs: ClassVar[tuple[str, ...]] = ("features", "probs")
+    paper: ClassVar[str] = "Ash et al. 2020"
+    cost: ClassVar[str] = "O((n passes + b^2) (C + d)), a few passes"
+
+    bias: bool = False
+    refresh: int | str = "auto"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.bias, bool):
+            raise InputError("`bias` as True or False", repr(self.bias), "pass one of these")
+        if self.refresh != "auto":
+            check_whole(self.refresh, "refresh")
+
+    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
+        """The picks in order; scores are distances to the nearest pick before (norm, at first)."""
+        gradients = _Gradients(outputs.features, outputs.probs, self.bias)
+        gradients.sample(budget, self.refresh, rng)
+        chosen = np.asarray(gradients.chosen, dtype=np.int64)
+        alike = budget - chosen.size
+        warnings: tuple[str, ...] = ()
+        if alike:
+            free = np.setdiff1d(np.arange(outputs.size), chosen)
+            chosen = np.append(chosen, rng.choice(free, size=alike, replace=False))
+            why = "every gradient left is zero or a copy of a picked one"
+            warnings = (f"{alike} of {budget} items were drawn uniformly: {why}",)
+        scores = gradients.unit * np.sqrt(np.append(gradients.squared, np.zeros(alike)))
+        evidence = {"passes": gradients.passes, "uniform_draws": alike}
+        return selection_of(self, outputs, chosen, scores, evidence=evidence, warnings=warnings)
+
+
+class _Gradients:
+    """Gradients x_j (x) h_j as factors, and k-means++ among them."""
+
+    def __init__(self, features_ND: Array, probs_NC: Array, bias: bool) -> None:
+        xp = namespace(features_ND, probs_NC)
+        classes_C = xp.arange(probs_NC.shape[1], device=device(probs_NC))
+        guess_NC = xp.argmax(probs_NC, axis=1)[:, None] == classes_C[None, :]
+        left_NC = probs_NC - xp.astype(guess_NC, probs_NC.dtype)
+        self.left_NC, self.right_ND = xp.astype(left_NC, features_ND.dtype), features_ND
+        self.unit = power_of_two(features_ND, least=float(bias))
+        self.constant = (float(bias) / self.unit) ** 2
+        right_N = np.empty(features_ND.shape[0])
+        for rows in row_chunks(right_N.size, 8 * features_ND.shape[1]):
+            right_N[rows] = row_norms_squared(to_host(features_ND[rows]) / self.unit)
+        self.norms_N = row_norms_squared(self.left_NC) * (right_N + self.constant)
+        self.chosen: list[int] = []
+        self.squared: list[float] = []
+        self.compared = self.passes = 0
+
+    def sample(self, budget: int, refresh: int | str, rng: np.random.Generator) -> None:
+        """Pick until there are `budget` items, or every D^2 left is 0."""
+        first = int(np.argmax(self.norms_N))
+        if self.norms_N[first] == 0:
+            return
+        self.chosen, self.squared = [first], [float(self.norms_N[first])]
+        weight_N = np.full(self.norms_N.size, np.inf)
+        self._pass(weight_N)
+        draws = DRAWS if refresh == "auto" else int(refresh)
+        while len(self.chosen) < budget and weight_N.any():
+            accepted = self._draw(weight_N, budget, draws, rng)
+            if len(self.chosen) < budget and (refresh != "auto" or accepted < ACCEPTED * draws):
+                self._pass(weight_N)
+
+    def _pass(self, weight_N: np.ndarray) -> None:
+        """Bring D^2 of every item up to date, with one product for all new picks."""
+        xp = namespace(self.right_ND)
+        left_PC, right_PD, norms_P = self._take(np.asarray(self.chosen[self.compared :]))
+        left_CP = beside(-2.0 * left_PC.T, self.left_NC)
+        right_DP = beside(right_PD.T / self.unit, self.right_ND)
+        norms_P = beside(norms_P, self.right_ND)
+        rounding = ROUNDING * float(xp.finfo(self.right_ND.dtype).eps)
+        for rows in row_chunks(weight_N.size, 8 * 2 * norms_P.shape[0]):
+            right_NP = self.right_ND[rows] @ right_DP + self.constant
+            gap_NP = right_NP * (self.left_NC[rows] @ left_CP) + norms_P
+            squared_N = self.norms_N[rows] + to_host(xp.min(gap_NP, axis=1))
+            squared_N = np.where(squared_N > rounding * self.norms_N[rows], squared_N, 0.0)
+            weight_N[rows] = np.minimum(weight_N[rows], squared_N)
+        weight_N[self.chosen] = 0.0
+        self.compared, self.passes = len(self.chosen), self.passes + 1
+
+    def _draw(self, weight_N: np.ndarray, budget: int, draws: int, rng: np.random.Generator) -> int:
+        """Draw by old D^2, accept with probability today's / old D^2; how many were accepted.
+
+        Right after a pass the first draw is always accepted: `draws` = 1 is the plain algorithm.
+        """
+        cumulative_N = np.cumsum(weight_N)
+        total = cumulative_N[-1]
+        # Just below the total at most: a draw never falls on a weight of 0, nor off the end.
+        where_T = np.minimum(rng.random(draws) * total, np.nextafter(total, 0.0))
+        rows_T = np.searchsorted(cumulative_N, where_T, side="right")
+        squared_T = weight_N[rows_T]
+        level_T = rng.random(draws) * squared_T
+        drawn = self._take(rows_T)
+        before = len(self.chosen)
+        for start in range(self.compared, before, CENTRES):
+            picks = self._take(np.asarray(self.chosen[start : start + CENTRES]))
+            squared_T = np.minimum(squared_T, self._squared(drawn, picks).min(axis=1))
+        for t in range(draws):
+            if 0.0 < squared_T[t] >= level_T[t] and len(self.chosen) < budget:
+                self.chosen.append(int(rows_T[t]))
+                self.squared.append(float(squared_T[t]))
+                pick = tuple(factor[t : t + 1] for factor in drawn)
+                squared_T = np.minimum(squared_T, self._squared(drawn, pick)[:, 0])
+                squared_T[rows_T == rows_T[t]] = 0.0
+        weight_N[rows_T] = squared_T
+        return len(self.chosen) - before
+
+    def _squared(self, items: tuple[np.ndarray, ...], picks: tuple[np.ndarray, ...]) -> np.ndarray:
+        """||g_i - g_j||^2 between items and picks, both as left factor, right factor, norm."""
+        (left_TC, right_TD, norms_T), (left_PC, right_PD, norms_P) = items, picks
+        products_TP = (left_TC @ left_PC.T) * (right_TD @ right_PD.T + self.constant)
+        squared_TP = norms_T[:, None] + norms_P - 2.0 * products_TP
+        rounding = ROUNDING * np.finfo(np.float64).eps * norms_T[:, None]
+        return np.where(squared_TP > rounding, squared_TP, 0.0)
+
+    def _take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Both factors (features in `unit`s) and the squared norm, in float64."""
+        left_RC, right_RD = take_rows(self.left_NC, rows), take_rows(self.right_ND, rows)
+        return to_host(left_RC), to_host(right_RD) / self.unit, self.norms_N[rows]
+
+
+def power_of_two(*arrays: Array | None, least: float = 0.0) -> float:
+    """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing."""
+    ends = [(namespace(a).max(a), -namespace(a).min(a)) for a in arrays if a is not None]
+    largest = max(least, *(float(end) for pair in ends for end in pair))
+    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
