@@ -167,6 +167,10 @@ def bad_pools(folder):
     yield "a truncated npz", folder / "cut.npz"
     (folder / "broken.npz").write_bytes(whole[:200] + b"x" * 50 + whole[250:])
     yield "a damaged npz", folder / "broken.npz"
+    np.savez_compressed(folder / "packed.npz", **good)
+    packed = (folder / "packed.npz").read_bytes()
+    (folder / "packed.npz").write_bytes(packed[:300] + b"x" * 50 + packed[350:])
+    yield "a damaged compressed npz", folder / "packed.npz"
     (folder / "bare.npz").write_bytes(b"")
     yield "an empty file", folder / "bare.npz"
     yield "objects", npz("objects", features=np.array([{"a": 1}] * 3, dtype=object))

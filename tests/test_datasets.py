@@ -486,6 +486,7 @@ def test_the_cache_is_where_caches_are(monkeypatch, tmp_path):
         (gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 3, 7, 7])), "3 entries .*got 2"),
         (gzip.compress(bytes([0, 0, 8, 200, 0, 0, 0, 3])), "entries"),
     ],
+    ids=["no gzip", "cut", "empty", "not bytes", "too short", "too many axes"],
 )
 def test_broken_idx_files_are_refused(tmp_path, content, said):
     (tmp_path / "file.gz").write_bytes(content)
@@ -588,12 +589,15 @@ def test_images_that_cannot_be_trusted_are_refused(tmp_path, monkeypatch):
     good = (root / "a" / "3.png").read_bytes()
     deep = io.BytesIO()
     Image.fromarray(np.full((4, 4), 40_000, dtype=np.uint16)).save(deep, "PNG")
-    jpeg = io.BytesIO()
+    odd, jpeg = io.BytesIO(), io.BytesIO()
+    Image.new("RGB", (4, 4)).save(odd, "PCX")
     Image.new("RGB", (4, 4)).save(jpeg, "JPEG")
-    for content in (b"not an image", good[:50], deep.getvalue(), jpeg.getvalue()):
+    for content in (b"not an image", good[:50], deep.getvalue(), odd.getvalue()):
         (root / "a" / "3.png").write_bytes(content)
         with pytest.raises(FileError, match=r"8-bit image in .*3\.png"):
             load(str(root))
+    (root / "a" / "3.png").write_bytes(jpeg.getvalue())
+    assert load(str(root)).classes == 2  # only its ending is wrong
     (root / "a" / "3.png").write_bytes(good)
     # 240 pixels: over the limit Pillow warns, over twice the limit it stops by itself.
     for limit in (200, 100):

@@ -14,19 +14,11 @@ from sabal.checks import check_whole
 from sabal.errors import FileError, InputError
 from sabal.experiments.data_core import PARTS, Arrays, as_labels, needed, split_parts
 
-FORMATS = {
-    ".bmp": "BMP",
-    ".gif": "GIF",
-    ".jpeg": "JPEG",
-    ".jpg": "JPEG",
-    ".pgm": "PPM",
-    ".png": "PNG",
-    ".ppm": "PPM",
-    ".tif": "TIFF",
-    ".tiff": "TIFF",
-    ".webp": "WEBP",
-}
-"""Endings of images and the decoders that may open them: none that starts another program."""
+ENDINGS = (
+    ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp",
+)  # fmt: skip
+DECODERS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""Pillow's names of what may open an image, whatever its ending: none that starts a program."""
 
 TEST_SHARE = 0.2
 TEXT_DIMENSIONS = 256
@@ -69,10 +61,10 @@ def _image_files(folder: Path) -> tuple[list[Path], list[str]]:
     files: list[Path] = []
     words: list[str] = []
     for path in classes:
-        found = [file for file in _visible(path) if file.suffix.lower() in FORMATS]
+        found = [file for file in _visible(path) if file.suffix.lower() in ENDINGS]
         if not found:
             raise FileError(
-                f"images ({' '.join(FORMATS)}) in every sub-folder of {folder}",
+                f"images ({' '.join(ENDINGS)}) in every sub-folder of {folder}",
                 f"none in {path.name}",
                 "add some, or remove the sub-folder",
             )
@@ -95,7 +87,7 @@ def _image(image_module: Any, file: Path, size: int) -> np.ndarray:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", image_module.DecompressionBombWarning)
-            with image_module.open(file, formats=(FORMATS[file.suffix.lower()],)) as image:
+            with image_module.open(file, formats=DECODERS) as image:
                 if image.mode.startswith(("I", "F")):
                     # Pillow would clip the brighter part of these to white.
                     raise ValueError(f"more than 8 bits a channel (mode {image.mode})")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,15 @@ def _read_npz(source: Path) -> Read:
             with np.load(file, allow_pickle=False) as archive:
                 names = list(archive.files)
                 return names, {name: archive[name] for name in NAMES if name in names}
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         raise _unreadable(source, error) from None
 
 
