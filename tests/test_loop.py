@@ -88,20 +88,20 @@ def test_a_run_stopped_at_any_write_resumes_to_the_same_result(tmp_path, monkeyp
             folder = tmp_path / f"{stop_at}-{after}"
             count = 0
 
-            def write(path, fill, *, stop_at=stop_at, after=after):
+            def write(path, text, *, stop_at=stop_at, after=after):
                 nonlocal count
                 if count == stop_at and not after:
                     raise Killed
-                result = files.write_whole(path, fill)
+                result = files.write_text_whole(path, text)
                 if count == stop_at:
                     raise Killed
                 count += 1
                 return result
 
-            monkeypatch.setattr(journal, "write_whole", write)
+            monkeypatch.setattr(journal, "write_text_whole", write)
             with pytest.raises(Killed):
                 run(folder)
-            monkeypatch.setattr(journal, "write_whole", files.write_whole)
+            monkeypatch.setattr(journal, "write_text_whole", files.write_text_whole)
             run(folder)
             assert everything(folder) == expected
 

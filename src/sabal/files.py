@@ -1,11 +1,15 @@
-"""Files that are whole or absent."""
+"""Files that are whole or absent, and archives that are read without unpickling."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+import zipfile
+import zlib
+from collections.abc import Callable, Collection
 from pathlib import Path
+
+import numpy as np
 
 from sabal.errors import FileError
 
@@ -36,6 +40,37 @@ def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
     finally:
         temporary.unlink(missing_ok=True)
     return target
+
+
+def write_text_whole(path: str | Path, text: str) -> Path:
+    """Write `text` in UTF-8 to a file that is whole or absent."""
+    return write_whole(path, lambda target: _write_text(target, text))
+
+
+def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Every name in an .npz file, and those of its arrays that are called one of `names`."""
+    if not path.is_file():
+        raise FileError("an .npz file", f"no file at {path}", "check the path")
+    try:
+        with path.open("rb") as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError("a file that is no .npz archive, or only part of one")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as archive:
+                found = list(archive.files)
+                return found, {name: archive[name] for name in found if name in names}
+    except (
+        OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
+        zipfile.BadZipFile, zlib.error,
+    ) as error:  # fmt: skip
+        # RuntimeError: an encrypted archive, or (as NotImplementedError) an unknown compression.
+        raise FileError(
+            f"readable arrays of numbers or strings in {path}", str(error), "write the file again"
+        ) from None
+
+
+def _write_text(target: Path, text: str) -> None:
+    target.write_text(text, encoding="utf-8")
 
 
 def _cannot_write(target: Path, error: OSError) -> FileError:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.files import write_whole
+from sabal.files import write_text_whole
 from sabal.oracle import Answers
 from sabal.selection import Selection
 
@@ -141,9 +141,4 @@ def _read_json(path: Path) -> dict[str, Any]:
 
 
 def _write_json(path: Path, record: dict[str, Any]) -> None:
-    text = json.dumps(record, indent=1)
-    write_whole(path, lambda target: _write_text(target, text))
-
-
-def _write_text(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")
+    write_text_whole(path, json.dumps(record, indent=1))

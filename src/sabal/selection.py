@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.files import write_whole
+from sabal.files import write_text_whole, write_whole
 
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
 
@@ -66,7 +66,7 @@ class Selection:
     def to_jsonl(self, path: str | Path) -> Path:
         """Write the batch as one JSON object per line."""
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
-        return write_whole(path, lambda target: _write_text(target, lines))
+        return write_text_whole(path, lines)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the batch as Parquet; the evidence goes into the file's metadata as JSON."""
@@ -104,7 +104,3 @@ class Selection:
                 "choose one of these endings",
             )
         return writers[ending](path)
-
-
-def _write_text(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")

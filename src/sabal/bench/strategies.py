@@ -24,7 +24,7 @@ from sabal.bench.process import NOT_INSTALLED, Job, Outcome, run_job
 from sabal.bench.rows import OURS, Row, beaten_before
 from sabal.checks import check_number, check_whole
 from sabal.errors import FileError, InputError
-from sabal.files import write_whole
+from sabal.files import write_text_whole
 from sabal.strategies import make_strategy
 from sabal.strategies import strategies as known_strategies
 
@@ -134,7 +134,8 @@ def run_strategies(
         for row in _measured(contenders, settings, bar):
             rows.append(row)
             if folder is not None:
-                _write(folder / RESULTS, document(rows, facts))
+                results = document(rows, facts)
+                write_text_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n")
     if folder is not None and rows:
         draw(rows, folder / PICTURE)
     return rows
@@ -230,15 +231,6 @@ def _folder(out: Path) -> Path:
             "choose another --out",
         ) from None
     return out
-
-
-def _write(path: Path, results: dict[str, Any]) -> None:
-    text = json.dumps(results, indent=1) + "\n"
-
-    def write(target: Path) -> None:
-        target.write_text(text, encoding="utf-8")
-
-    write_whole(path, write)
 
 
 @contextmanager

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from sabal.checks import check_features, check_same_items
-from sabal.errors import FileError, InputError, MissingPackageError
+from sabal.errors import InputError, MissingPackageError
 
 Kind = Literal["images", "features", "texts"]
 Arrays = dict[str, np.ndarray]
@@ -108,26 +105,6 @@ def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray
     rank_N = np.arange(y.size) - np.repeat(np.cumsum(count_C) - count_C, count_C)
     is_test_N = rank_N < np.repeat(taken_C, count_C)
     return rng.permutation(by_class[~is_test_N]), rng.permutation(by_class[is_test_N])
-
-
-def read_npz(path: Path) -> Arrays:
-    """The arrays of an .npz file; nothing is unpickled."""
-    if not path.is_file():
-        raise FileError("an .npz file", f"no file at {path}", "check the path")
-    try:
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("a file that is no .npz archive, or only part of one")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                return {name: archive[name] for name in archive.files if name in (*PARTS, "x", "y")}
-    except (
-        OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
-        zipfile.BadZipFile, zlib.error,
-    ) as error:  # fmt: skip
-        raise FileError(
-            f"readable arrays of numbers or strings in {path}", str(error), "write the file again"
-        ) from None
 
 
 def needed(module: str, package: str, purpose: str) -> Any:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.experiments.data_core import PARTS, Arrays, needed, read_npz
+from sabal.experiments.data_core import PARTS, Arrays, needed
 from sabal.experiments.data_formats import read_cifar10, read_cifar100, read_mnist, read_svhn
 from sabal.experiments.data_names import CIFAR10, CIFAR100, DIGITS, FASHION
-from sabal.files import write_whole
+from sabal.files import read_npz, write_whole
 
 CHUNK_BYTES = 2**16
 
@@ -85,7 +85,7 @@ def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arr
     cached = cache_folder() / f"{name}.npz"
     for path in (*_in_folder(name, data_dir), cached):
         if path.is_file():
-            arrays = read_npz(path)
+            _, arrays = read_npz(path, PARTS)
             if missing := [part for part in PARTS if part not in arrays]:
                 raise FileError(
                     f"{', '.join(PARTS)} in {path}",

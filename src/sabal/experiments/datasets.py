@@ -15,12 +15,12 @@ from sabal.experiments.data_core import (
     Arrays,
     Dataset,
     assemble,
-    read_npz,
     split_parts,
 )
 from sabal.experiments.data_download import SOURCES, public_arrays
 from sabal.experiments.data_files import TEST_SHARE, image_arrays, text_arrays
 from sabal.experiments.data_names import DIGITS
+from sabal.files import read_npz
 
 __all__ = ["NAMES", "Dataset", "load"]
 
@@ -76,7 +76,7 @@ def _digits() -> Arrays:
 
 
 def _npz(path: Path, seed: int) -> Arrays:
-    arrays = read_npz(path)
+    _, arrays = read_npz(path, (*PARTS, "x", "y"))
     if all(part in arrays for part in PARTS):
         return arrays
     if "x" in arrays and "y" in arrays:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sabal.experiments.curves import Point, Summary, summarise, verdict, wins
-from sabal.files import write_whole
+from sabal.files import write_text_whole
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -55,7 +55,7 @@ by seed, with a 95 % interval (Student's t); the verdict allows for the number o
 <pre>{escape(json.dumps(config, indent=1))}</pre>
 </body></html>
 """
-    return write_whole(path, lambda target: _write_text(target, page))
+    return write_text_whole(path, page)
 
 
 SUMMARY_HEADER = (
@@ -99,7 +99,3 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _write_text(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")

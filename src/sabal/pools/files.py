@@ -7,14 +7,13 @@ Nothing is unpickled, ever.
 from __future__ import annotations
 
 import difflib
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sabal.errors import FileError
+from sabal.files import read_npz
 from sabal.outputs import PARTS, Outputs
 
 NAMES = ("id", *PARTS)
@@ -49,7 +48,7 @@ def _read(source: Path) -> Read:
         if any(source.glob("*.parquet")):
             return _read_parquet(source)
     elif source.suffix == ".npz":
-        return _read_npz(source)
+        return read_npz(source, NAMES)
     elif source.suffix == ".parquet":
         return _read_parquet(source)
     raise FileError(
@@ -57,27 +56,6 @@ def _read(source: Path) -> Read:
         str(source),
         "save the pool as one of these",
     )
-
-
-def _read_npz(source: Path) -> Read:
-    try:
-        with source.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("a file that is no .npz archive, or only part of one")
-            file.seek(0)
-            with np.load(file, allow_pickle=False) as archive:
-                names = list(archive.files)
-                return names, {name: archive[name] for name in NAMES if name in names}
-    except (
-        OSError,
-        ValueError,
-        EOFError,
-        KeyError,
-        NotImplementedError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise _unreadable(source, error) from None
 
 
 def _read_npy_folder(source: Path) -> Read:

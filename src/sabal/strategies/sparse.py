@@ -85,8 +85,8 @@ class Sparse:
         raise TypeError("Sparse is a base: use SabalGreedy or SabalIHT")
 
     def kind_of_atoms(self, outputs: Outputs) -> str:
-        """What "auto" means for `outputs`."""
-        raise TypeError("Sparse is a base: use SabalGreedy or SabalIHT")
+        """What "auto" means: posterior atoms where there is a posterior, else gradient atoms."""
+        return "posterior" if outputs.has("log_probs") else "gradient"
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """Formulate, solve, and report."""
@@ -230,10 +230,6 @@ class SabalGreedy(Sparse):
         """Greedy with this strategy's options."""
         return Greedy(score=self.score, step=self.step, refresh=self.refresh)
 
-    def kind_of_atoms(self, outputs: Outputs) -> str:
-        """Posterior atoms where there is a posterior, gradient atoms otherwise."""
-        return "posterior" if outputs.has("log_probs") else "gradient"
-
 
 @dataclass(frozen=True, kw_only=True)
 class SabalIHT(Sparse):
@@ -254,10 +250,6 @@ class SabalIHT(Sparse):
     def solver(self) -> Solver:
         """ProximalIHT with this strategy's options."""
         return ProximalIHT(prox=self.prox, iterations=self.iterations, tol=self.tol)
-
-    def kind_of_atoms(self, outputs: Outputs) -> str:
-        """Posterior atoms where there is a posterior, gradient atoms otherwise."""
-        return "posterior" if outputs.has("log_probs") else "gradient"
 
 
 @dataclass(frozen=True, kw_only=True)
