@@ -86,4 +86,4 @@ def print_strategies() -> None:
         table.add_column(name)
     for row in strategy_rows():
         table.add_row(row["name"], ", ".join(row["needs"]) or "-", row["paper"], row["cost"])
-    Console().print(table)
+    print_table(table)
