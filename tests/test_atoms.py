@@ -139,9 +139,9 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
     np.testing.assert_allclose(gram(pool.features * 1e150), expected, atol=1e-5)
 
 
-def test_median_distance_of_identical_rows_is_one():
+def test_median_distance_of_identical_rows_is_zero():
     rng = np.random.default_rng(0)
-    assert median_distance(np.ones((5, 3)), rng) == 1.0
-    assert median_distance(np.ones((1, 3)), rng) == 1.0
+    assert median_distance(np.ones((5, 3)), rng) == 0.0
+    assert median_distance(np.ones((1, 3)), rng) == 0.0
     # More than half of the pairs coincide: the mean is used.
     assert 0 < median_distance(np.array([[0.0], [0.0], [0.0], [0.0], [3.0]]), rng) < 3

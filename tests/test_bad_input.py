@@ -88,6 +88,9 @@ CASES = {
         "probs": P,
         "uncertainty": "mutual-information",
     },
+    "logits and probs that disagree": {"features": F, "logits": POOL.logits, "probs": P[::-1]},
+    "bias that is no flag": {"features": F, "bias": "maybe"},
+    "refit that is no flag": {"features": F, "refit": 1},
     "a negative seed": {"features": F, "random_state": -1},
     "a seed that is a word": {"features": F, "random_state": "lucky"},
     "an old generator": {"features": F, "random_state": np.random.RandomState(0)},
@@ -159,6 +162,17 @@ def test_a_close_name_is_suggested():
         sabal.select(3, features=F, strategy="sabal_greedy")
     with pytest.raises(sabal.SabalError, match="did you mean 'alpha'"):
         sabal.select(3, features=F, alhpa=1.0)
+    with pytest.raises(sabal.SabalError, match="did you mean 'badge'"):
+        sabal.select(3, features=F, strategy="BADGE")
+    with pytest.raises(sabal.SabalError, match="did you mean 'features'"):
+        sabal.select(3, probs=P, feature=F)
+    with pytest.raises(sabal.SabalError, match="leave it out"):
+        sabal.select(3, probs=P, strategy="margin", alpha=1.0)
+
+
+def test_a_missing_input_is_told_beside_what_was_given():
+    with pytest.raises(sabal.SabalError, match=r"probs \(or logits\).*got features"):
+        sabal.select(3, features=F, strategy="margin")
 
 
 def test_errors_survive_a_process_boundary():

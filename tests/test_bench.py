@@ -186,7 +186,14 @@ def test_our_strategies_are_measured_and_everything_is_written(tmp_path, capfd):
     assert results["machine"]["command"]
     assert results["settings"]["sizes"] == [60, 90]
     assert (out / "strategies.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in out.iterdir()) == ["strategies.json", "strategies.png"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        "strategies.json",
+        "strategies.md",
+        "strategies.png",
+    ]
+    table = (out / "strategies.md").read_text()
+    assert table.startswith("| job | n | b |")
+    assert table.count("\n") == 2 + len(rows)
 
 
 @pytest.mark.parametrize("name", list(strategies()))

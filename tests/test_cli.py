@@ -108,6 +108,33 @@ def test_strategy_seed_and_options_reach_the_library(pool_npz):
     assert [item["id"] for item in items] == ids
 
 
+def test_labelled_features_in_a_pool_are_centres_already(tmp_path):
+    near = POOL.features[[3, 4]]
+    np.savez(tmp_path / "pool.npz", features=POOL.features, labeled_features=near)
+    answer = run("select", tmp_path / "pool.npz", "-b", 5, "-s", "kcenter", "--json")
+    assert answer.returncode == 0, answer.stderr
+    chosen = [item["id"] for item in json.loads(answer.stdout)["items"]]
+    expected = sabal.select(
+        5, features=POOL.features, labeled_features=near, strategy="kcenter", random_state=0
+    )
+    assert chosen == expected.indices.tolist()
+
+
+def test_names_that_mean_nothing_are_named(tmp_path):
+    np.savez(tmp_path / "pool.npz", embeddings=POOL.features, probs=POOL.probs)
+    answer = run("select", tmp_path / "pool.npz", "-b", 5)
+    assert answer.returncode == 0
+    assert "Not used: embeddings" in answer.stdout
+    assert "no features" in answer.stdout
+
+
+def test_sabal_alone_prints_its_help():
+    answer = run()
+    assert answer.returncode == 2
+    assert "select" in answer.stdout + answer.stderr
+    assert "try `" not in answer.stderr
+
+
 def test_posterior_pools(tmp_path):
     write_parquet(tmp_path / "pool.parquet", log_probs=nested(POOL.log_probs))
     answer = run("select", tmp_path / "pool.parquet", "--budget", 4, "--json")
@@ -237,6 +264,7 @@ def test_unusable_pools_are_one_line_and_exit_2_and_write_nothing(tmp_path, monk
         ("select", "POOL", "--budget", "3", "--option", "alpha"),
         ("select", "POOL", "--budget", "3", "--option", "gamma=1"),
         ("select", "POOL", "--budget", "3", "--option", "alpha=big"),
+        ("select", "POOL", "--budget", "3", "--option", "alpha=1", "--option", "alpha=2"),
         ("select", "POOL", "--budget", "3", "--seed", "-1"),
         ("select", "POOL", "--budget", "3", "--out", "batch.docx"),
         ("select", "POOL", "--budget", "3", "--out", "no/such/folder/batch.csv"),

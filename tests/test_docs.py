@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sabal.strategies import option_names, strategies
+
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
@@ -27,6 +29,19 @@ def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
+
+
+def test_the_page_of_strategies_is_complete():
+    """Every strategy with what it needs and costs, as the registry has it, and every option."""
+    page = (ROOT / "docs" / "strategies.md").read_text()
+    table = page[: page.index("## Options")]
+    rows = {row.split("`")[1]: row for row in table.splitlines() if row.startswith("| `")}
+    for name, strategy in strategies().items():
+        assert strategy.cost in rows[name]
+        for need in strategy.needs:
+            assert need.replace("|", " or ") in rows[name]
+        for option in option_names(strategy):
+            assert f"`{option}`" in page, f"{option} of {name}"
 
 
 def test_the_first_screen_of_the_readme_has_the_two_commands():

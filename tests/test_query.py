@@ -110,6 +110,12 @@ def test_random_asks_the_classifier_nothing():
             "together",
         ),
         (lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X, 10_000), "size of the pool"),
+        (lambda: sabal.query(GaussianNB, X, 5), r"pass GaussianNB\(\)"),
+        (lambda: sabal.query("lr", X, 5), "sabal.select"),
+        (lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), 5, X), "row for every item"),
+        (lambda: sabal.cross_validated_temperature(GaussianNB, X, Y), "an estimator"),
+        (lambda: sabal.cross_validated_temperature(GaussianNB(), X[:40], Y[:30]), "every row"),
+        (lambda: sabal.cross_validated_temperature(GaussianNB(), X[:30], Y[:40]), "every row"),
     ],
 )
 def test_mistakes_are_sabal_errors(call, message):

@@ -129,6 +129,22 @@ def test_sabal_makes_do_with_what_it_is_given():
     assert cold.evidence["bias"] < cold.evidence["random_batch"]["bias"]
 
 
+def test_what_is_missing_or_says_nothing_is_declared():
+    pool = make_pool()
+    with pytest.warns(sabal.SabalWarning, match="no features"):
+        sabal.select(5, probs=pool.probs)
+    with pytest.warns(sabal.SabalWarning, match="all features are equal"):
+        sabal.select(5, features=np.ones((40, 3)), probs=pool.probs)
+
+
+def test_the_terms_of_the_objective_add_up():
+    pool = make_pool()
+    evidence = sabal.select(5, features=pool.features, probs=pool.probs, alpha=2.0).evidence
+    total = evidence["bias"] - evidence["variance"] + evidence["regulariser"]
+    assert evidence["objective"] == pytest.approx(total)
+    assert evidence["regulariser"] >= 0
+
+
 def test_refit_lowers_the_objective_and_keeps_the_items():
     pool = make_pool(n=60)
     given = {"features": pool.features, "probs": pool.probs, "random_state": 0}
@@ -211,7 +227,11 @@ def test_lists_integers_halves_and_frames_are_accepted():
     assert len(sabal.select(3, features=pool.features.tolist(), probs=pool.probs.tolist())) == 3
     assert len(sabal.select(3, features=(pool.features * 9).astype("uint8"))) == 3
     assert len(sabal.select(3, features=pool.features.astype("float16"))) == 3
-    assert len(sabal.select(3, features=pd.DataFrame(pool.features))) == 3
+    frame = pd.DataFrame(pool.features)
+    assert len(sabal.select(3, features=frame)) == 3
+    assert len(sabal.select(3, features=frame.astype("Float64"))) == 3
+    with pytest.raises(sabal.SabalError, match="NaN"):
+        sabal.select(3, features=frame.where(frame > 0).astype("Float64"))
 
 
 def test_gradients_are_detached():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,20 @@ def test_another_plan_for_the_same_folder_is_refused(finished):
     assert other.returncode == 2
     assert len(other.stderr.strip().splitlines()) == 1
     assert "model" in other.stderr
+
+
+def test_more_seeds_and_strategies_are_added_to_a_folder(finished, tmp_path):
+    folder, _ = finished
+    grown = tmp_path / "grown"
+    shutil.copytree(folder, grown)
+    before = {p: p.stat().st_mtime_ns for p in grown.glob("runs/**/*.json")}
+    more = [*ARGUMENTS]
+    more[more.index("--seeds") + 1] = "3"
+    answer = run("--out", grown, arguments=tuple(more))
+    assert answer.returncode == 0, answer.stderr
+    assert {p: p.stat().st_mtime_ns for p in before} == before
+    assert pq.read_table(grown / "results.parquet").num_rows == 4 * 3 * 3
+    assert json.loads((grown / "config.json").read_text())["seeds"] == 3
 
 
 def test_report_reads_a_folder_and_refuses_another(finished, tmp_path):

@@ -79,6 +79,8 @@ def _unwrapped(value: Any, name: str) -> Array:
         raise InputError(
             f"`{name}` as a rectangular array of numbers", str(error), "make every row equally long"
         ) from None
+    if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
+        array = _from_nullable_frame(value, array)
     if array.dtype.kind not in "biuf":
         raise InputError(
             f"`{name}` as an array of real numbers",
@@ -86,6 +88,14 @@ def _unwrapped(value: Any, name: str) -> Array:
             "convert it to float32 or float64",
         )
     return array
+
+
+def _from_nullable_frame(frame: Any, otherwise: np.ndarray) -> np.ndarray:
+    """A pandas frame of nullable numbers; gaps become NaN, and are refused as such later."""
+    try:
+        return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError):
+        return otherwise
 
 
 def namespace(*arrays: Array) -> Any:

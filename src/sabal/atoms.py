@@ -140,6 +140,9 @@ def kernel_atoms(
         uncertainty_N = np.ones(n)
         warnings = ("the model is sure of every item: all are represented alike",)
     bandwidth = median_distance(features_ND, rng)
+    if bandwidth == 0:
+        bandwidth = 1.0
+        warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
     omega_DF = rng.standard_normal((dimensions, width // 2))
     # The kernel does not see a shift; without the mean, float32 keeps its digits for the rest.
     centre_D = Dense(features_ND).combine(np.full(n, 1.0 / n))
@@ -157,7 +160,7 @@ def kernel_atoms(
 def median_distance(features_ND: Array, rng: np.random.Generator, most_rows: int = 1024) -> float:
     """The median distance between two items, over all pairs of at most `most_rows` of them.
 
-    Falls back on the mean when more than half of the pairs coincide, and on 1 when all do.
+    Falls back on the mean when more than half of the pairs coincide; 0 when all do.
     """
     from scipy.spatial.distance import pdist
 
@@ -169,7 +172,7 @@ def median_distance(features_ND: Array, rng: np.random.Generator, most_rows: int
     # Distances of a sample of unit scale: squares of very large or small numbers do not fit.
     unit = float(np.abs(sample).max()) or 1.0
     distances = pdist(sample / unit) if n > 1 else np.zeros(1)
-    return unit * (float(np.median(distances)) or float(np.mean(distances))) or 1.0
+    return unit * (float(np.median(distances)) or float(np.mean(distances)))
 
 
 def _noise(variance_N: np.ndarray) -> float:

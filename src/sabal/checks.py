@@ -118,6 +118,13 @@ def check_whole(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"`{name}` as True or False", repr(value), "pass one of these")
+    return bool(value)
+
+
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """One of `choices`."""
     if value not in choices:

@@ -13,6 +13,7 @@ import typer
 import sabal
 from sabal.api import choose
 from sabal.errors import InputError, SabalError, SabalWarning
+from sabal.selection import check_destination
 
 app = typer.Typer(
     name="sabal",
@@ -40,7 +41,11 @@ def main() -> None:
         # Usage errors of the parser, whichever package it lives in, carry their own message.
         if not hasattr(error, "format_message"):
             raise
-        _fail(f"{error.format_message()} Try `sabal --help`.")
+        if not error.format_message():
+            sys.exit(2)  # `sabal` alone: its help has been printed
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "sabal"
+        _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`")
     else:
         sys.exit(result if isinstance(result, int) else 0)
 
@@ -92,21 +97,25 @@ def select(
 
     Example: `sabal select pool.npz --budget 100 --out batch.csv`
     """
-    from sabal.pools import read_pool
+    from sabal.pools import NAMES, read_pool
     from sabal.show import print_selection
 
-    options = dict(_parse_option(text) for text in option or [])
+    options = _parse_options(option or [])
+    if out is not None:
+        check_destination(out)
     with warnings.catch_warnings():
         # Warnings are part of the evidence and printed with it.
         warnings.simplefilter("ignore", SabalWarning)
-        outputs = read_pool(pool).check()
-        selection = choose(outputs, budget, strategy, seed, options)
+        contents = read_pool(pool)
+        selection = choose(contents.outputs.check(), budget, strategy, seed, options)
     if out is not None:
         selection.save(out)
     if as_json:
         print(json.dumps({"items": selection.rows(), "evidence": selection.evidence}))
     else:
         print_selection(selection, out)
+        if contents.ignored:
+            print(f"Not used: {', '.join(contents.ignored)} (a pool has {', '.join(NAMES)})")
 
 
 @app.command()
@@ -138,8 +147,12 @@ def simulate(
     initial: Annotated[int, typer.Option("--init", help="Labels before the first choice.")] = 20,
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 20,
     rounds: Annotated[int, typer.Option(help="Rounds after the first labels.")] = 8,
-    model: Annotated[str, typer.Option(help="What is trained in every round.")] = "logistic",
-    first: Annotated[str, typer.Option(help="How the first labels are chosen.")] = "random",
+    model: Annotated[
+        str, typer.Option(help="What is trained in every round: logistic or forest.")
+    ] = "logistic",
+    first: Annotated[
+        str, typer.Option(help="How the first labels are chosen: random or typiclust.")
+    ] = "random",
     weighted: Annotated[bool, typer.Option(help="Train with the weights of a batch.")] = False,
     jobs: Annotated[int, typer.Option(help="Runs side by side.")] = 1,
     data_dir: Annotated[
@@ -254,6 +267,15 @@ def _numbers(text: str, name: str) -> list[int]:
             repr(text),
             "write for instance 100,1000",
         ) from None
+
+
+def _parse_options(texts: list[str]) -> dict[str, Any]:
+    pairs = [_parse_option(text) for text in texts]
+    names = [name for name, _ in pairs]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("every --option once", f"`{name}` twice", "leave one of them out")
+    return dict(pairs)
 
 
 def _parse_option(text: str) -> tuple[str, Any]:

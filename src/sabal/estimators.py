@@ -10,7 +10,12 @@ import numpy as np
 from sabal.api import choose
 from sabal.errors import InputError
 from sabal.formulate import RandomState
-from sabal.labels import apply_temperature, cross_validated_temperature, log_probs_of
+from sabal.labels import (
+    apply_temperature,
+    check_instance,
+    cross_validated_temperature,
+    log_probs_of,
+)
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 
@@ -44,11 +49,14 @@ def query(
         strategies that use it), and strategies that look at labelled items can.
     strategy, ids, random_state, options: as in `sabal.select`.
     """
+    check_instance(estimator)
     if not hasattr(estimator, "predict_proba"):
+        calibrate = "wrap it in sklearn.calibration.CalibratedClassifierCV"
+        arrays = "use sabal.select with the features and predictions of your model"
         raise InputError(
-            "a classifier with predict_proba",
+            "a scikit-learn classifier with predict_proba",
             type(estimator).__name__,
-            "wrap it in sklearn.calibration.CalibratedClassifierCV",
+            calibrate if hasattr(estimator, "decision_function") else arrays,
         )
     if (X_labeled is None) != (y_labeled is None):
         raise InputError(
@@ -136,14 +144,23 @@ def _said_plainly(call: Any, X: Any) -> Any:
     except NotFittedError as error:
         raise InputError("a fitted classifier", str(error), "call fit first") from None
     except ValueError as error:
+        # Only its first line: scikit-learn adds pages of advice, or the whole array.
+        said = str(error).splitlines()[0][:200]
         raise InputError(
-            "`X_pool` as the classifier was trained on", str(error), "pass the same columns"
+            "`X_pool` as the classifier was trained on", said, "pass the same columns"
         ) from None
 
 
 def _rows(X: Any) -> int:
     shape = getattr(X, "shape", None)
-    return int(shape[0]) if shape else len(X)
+    if shape:
+        return int(shape[0])
+    try:
+        return len(X)
+    except TypeError:
+        raise InputError(
+            "`X_pool` with a row for every item", repr(X), "pass query(estimator, X_pool, budget)"
+        ) from None
 
 
 def _is_float32(values: Any) -> bool:

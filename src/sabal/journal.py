@@ -11,7 +11,7 @@ Files are only ever added. A run that is killed at any moment goes on from the l
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +29,27 @@ class Journal:
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
-    def bind(self, config: dict[str, Any]) -> None:
-        """Tie the folder to one configuration: a run resumes only as what it was begun as."""
+    def bind(self, config: dict[str, Any], may_change: Collection[str] = ()) -> None:
+        """Tie the folder to one configuration: a run resumes only as what it was begun as.
+
+        `may_change` are keys that add runs or take them away, and change none.
+        """
         path = self.folder / "config.json"
         self.folder.mkdir(parents=True, exist_ok=True)
         if not path.exists():
             _write_json(path, config)
             return
-        before = _read_json(path)
-        if before != json.loads(json.dumps(config)):
-            changed = [key for key in config if before.get(key) != config[key]]
+        before, now = _read_json(path), json.loads(json.dumps(config))
+        changed = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+        fixed = [key for key in changed if key not in may_change]
+        if fixed:
             raise FileError(
                 f"the configuration that {self.folder} was begun with",
-                f"another {', '.join(changed) or 'set of options'}",
+                f"another {', '.join(fixed)}",
                 "choose a new folder, or the old options",
             )
+        if changed:
+            _write_json(path, config)
 
     def config(self) -> dict[str, Any]:
         """What the folder is tied to."""

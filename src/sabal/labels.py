@@ -80,7 +80,15 @@ def cross_validated_temperature(
     from sklearn.utils import _safe_indexing
 
     folds = check_whole(folds, "folds", least=2)
+    check_instance(estimator)
     y = np.asarray(y)
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if y.ndim != 1 or y.size != rows:
+        raise InputError(
+            "one label for every row of the labelled items",
+            f"{rows} rows and labels of shape {y.shape}",
+            "pass rows and labels of the same items",
+        )
     classes, class_N, counts = np.unique(y, return_inverse=True, return_counts=True)
     if classes.size < 2 or y.size < 4:
         raise InputError(
@@ -108,6 +116,14 @@ def cross_validated_temperature(
         log_probs.append(log_probs_of(full_NC[known]))
         targets.append(class_N[held_out][known])
     return fit_temperature(np.concatenate(log_probs), np.concatenate(targets))
+
+
+def check_instance(estimator: Any) -> None:
+    """A class in place of an estimator is a frequent slip."""
+    if isinstance(estimator, type):
+        raise InputError(
+            "an estimator", f"the class {estimator.__name__}", f"pass {estimator.__name__}()"
+        )
 
 
 def log_probs_of(probs_NC: Array) -> Array:

@@ -31,6 +31,8 @@ _CHECKS: dict[str, Callable[[Any, str], Array]] = {
     "log_probs": check_log_probs,
 }
 PARTS = tuple(_CHECKS)
+AGREEMENT = 0.01
+"""How far probabilities may be from the softmax of logits that are given beside them."""
 _WITH_CLASSES = ("logits", "probs", "label_probs", "log_probs")
 
 
@@ -86,9 +88,15 @@ class Outputs:
         """Look at everything now rather than on first use; raises when something is wrong."""
         for name in self._parts:
             self._part(name)
+        if "logits" in self._parts and "probs" in self._parts:
+            self._check_agreement()
         if self._labeled_features is not None:
             _ = self.labeled_features
         return self
+
+    def given(self) -> list[str]:
+        """The parts that were given, by name."""
+        return list(self._parts)
 
     def has(self, name: str) -> bool:
         """Whether `name` is given, or follows from what is given."""
@@ -147,6 +155,17 @@ class Outputs:
         return Outputs(
             **parts, labeled_features=self._labeled_features, ids=self.ids[indices].tolist()
         )
+
+    def _check_agreement(self) -> None:
+        """Two predictions that differ: which one the model makes is not for us to guess."""
+        xp = namespace(self._part("logits"), self._part("probs"))
+        furthest = float(xp.max(xp.abs(softmax(self._part("logits")) - self._part("probs"))))
+        if furthest > AGREEMENT:
+            raise InputError(
+                "`logits` and `probs` that say the same",
+                f"probabilities that differ by up to {furthest:.2g}",
+                "pass one of them; a calibrated prediction goes into `label_probs`",
+            )
 
     def _part(self, name: str) -> Array:
         if name not in self._parts:

@@ -22,9 +22,9 @@ from sabal.errors import InputError
 from sabal.operators import Dense, HostOperator, Operator
 
 VANISHED = (
-    "the atoms vanish (the label distribution equals the prediction, or the model is sure of every "
-    "item): items are ranked by their uncertainty alone; calibrated `label_probs` bring the "
-    "representation term back"
+    "the atoms vanish (the label distribution equals the prediction, the model is sure of every "
+    "item, or losses cancel out): items are ranked by their uncertainty alone; calibrated "
+    "`label_probs` bring the representation term back"
 )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from sabal.errors import FileError
 from sabal.files import write_text_whole, write_whole
 
+ENDINGS = (".csv", ".jsonl", ".parquet")
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
 
 
@@ -96,11 +97,20 @@ class Selection:
             ".jsonl": self.to_jsonl,
             ".parquet": self.to_parquet,
         }
-        ending = Path(path).suffix.lower()
-        if ending not in writers:
-            raise FileError(
-                f"a file name that ends in {', '.join(writers)}",
-                str(path),
-                "choose one of these endings",
-            )
-        return writers[ending](path)
+        check_destination(path)
+        return writers[Path(path).suffix.lower()](path)
+
+
+def check_destination(path: str | Path) -> None:
+    """Whether a batch can be saved at `path`: better known before it is chosen than after."""
+    target = Path(path)
+    if target.suffix.lower() not in ENDINGS:
+        raise FileError(
+            f"a file name that ends in {', '.join(ENDINGS)}",
+            str(path),
+            "choose one of these endings",
+        )
+    if not target.parent.is_dir():
+        raise FileError(
+            f"to write {target}", f"no folder {target.parent}", "make the folder, or choose another"
+        )

@@ -22,6 +22,7 @@ from sabal.bench.machine import machine_facts
 from sabal.bench.picture import draw
 from sabal.bench.process import NOT_INSTALLED, Job, Outcome, run_job
 from sabal.bench.rows import OURS, Row, beaten_before
+from sabal.bench.table import results_markdown
 from sabal.checks import check_number, check_whole
 from sabal.errors import FileError, InputError
 from sabal.files import write_text_whole
@@ -37,6 +38,7 @@ LIMIT = 600.0
 MEMORY = 16 * 2**30
 RESULTS = "strategies.json"
 PICTURE = "strategies.png"
+TABLE = "strategies.md"
 OURS_SCRIPT = Path(__file__).parent / "ours.py"
 
 
@@ -98,7 +100,8 @@ def run_strategies(
     memory: address space for one process in bytes, so that no rival takes the machine down; None
         for no limit.
     envs: where the rivals' environments are made (None: ~/.cache/sabal/bench).
-    out: a folder for strategies.json (after every job) and strategies.png (at the end).
+    out: a folder for strategies.json (after every job), strategies.md and strategies.png (at the
+        end).
     """
     settings = Settings(
         sizes=tuple(sorted({check_whole(n, "sizes") for n in sizes})),
@@ -138,6 +141,7 @@ def run_strategies(
                 write_text_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n")
     if folder is not None and rows:
         draw(rows, folder / PICTURE)
+        write_text_whole(folder / TABLE, results_markdown(rows))
     return rows
 
 

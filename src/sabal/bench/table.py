@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from sabal.bench.catalogue import PEERS, Peer
@@ -17,13 +17,27 @@ def results_table(rows: Sequence[Row]) -> Table:
     from rich.table import Table
 
     table = Table(title="Time and memory of a selection (x: the rival's, in multiples of ours)")
-    table.add_column("job")
-    for name in ("n", "b", "ours s", "ours MB"):
-        table.add_column(name, justify="right")
-    table.add_column("rival")
-    for name in ("s", "MB", "time x", "memory x"):
-        table.add_column(name, justify="right")
-    table.add_column("note")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name in WORDS else "right")
+    for cells in _cells(rows):
+        table.add_row(*cells)
+    return table
+
+
+def results_markdown(rows: Sequence[Row]) -> str:
+    """The same table for a page of documentation."""
+    head = "| " + " | ".join(COLUMNS) + " |\n"
+    rule = "|" + "|".join("---" if name in WORDS else "---:" for name in COLUMNS) + "|\n"
+    return head + rule + "".join("| " + " | ".join(cells) + " |\n" for cells in _cells(rows))
+
+
+COLUMNS = (
+    "job", "n", "b", "ours s", "ours MB", "rival", "s", "MB", "time x", "memory x", "note",
+)  # fmt: skip
+WORDS = ("job", "rival", "note")
+
+
+def _cells(rows: Sequence[Row]) -> Iterator[list[str]]:
     before = None
     for pair in comparisons(rows):
         ours, peer = pair.ours, pair.peer
@@ -33,10 +47,10 @@ def results_table(rows: Sequence[Row]) -> Table:
         notes = [ours.note] if size != before else []
         before = size
         if peer is None:
-            table.add_row(*shared, "-", "", "", "", "", "; ".join(filter(None, notes)))
+            yield [*shared, "-", "", "", "", "", "; ".join(filter(None, notes))]
             continue
         notes.append(peer.note)
-        table.add_row(
+        yield [
             *shared,
             f"{peer.tool} {peer.method}",
             _seconds(peer),
@@ -44,8 +58,7 @@ def results_table(rows: Sequence[Row]) -> Table:
             _times(pair.time_ratio),
             _times(pair.memory_ratio),
             "; ".join(filter(None, notes)),
-        )
-    return table
+        ]
 
 
 def coverage_table(jobs: Sequence[str], peers: Sequence[Peer] = PEERS) -> Table:

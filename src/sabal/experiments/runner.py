@@ -70,7 +70,7 @@ def run_experiment(
 ) -> list[Point]:
     """Every run of the experiment; what `folder` holds already is read, not repeated."""
     check_whole(jobs, "jobs")
-    Journal(folder).bind(asdict(experiment))
+    Journal(folder).bind(asdict(experiment), may_change=("strategies", "seeds", "data_dir"))
     runs = [(name, seed) for seed in range(experiment.seeds) for name in experiment.strategies]
     points: list[Point] = []
     if jobs == 1:

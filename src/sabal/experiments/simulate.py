@@ -52,13 +52,17 @@ def read_points(folder: Path) -> list[Point]:
     import pyarrow.parquet as pq
 
     path = folder / "results.parquet"
+    if not path.is_file():
+        raise FileError(
+            f"a folder that `sabal simulate` has finished at {folder}",
+            "no results.parquet in it",
+            "run `sabal simulate DATASET --out` with this folder first",
+        )
     try:
         return [Point(**row) for row in pq.read_table(path).to_pylist()]
     except (OSError, pa.ArrowException, TypeError) as error:
         raise FileError(
-            f"the results of a finished simulation in {path}",
-            str(error),
-            "run `sabal simulate ... --out` with this folder first",
+            f"readable results in {path}", str(error), "run the same `sabal simulate` again"
         ) from None
 
 

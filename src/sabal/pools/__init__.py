@@ -1,5 +1,5 @@
 """Pools: where the items to choose from are kept."""
 
-from sabal.pools.files import read_pool
+from sabal.pools.files import NAMES, Contents, read_pool
 
-__all__ = ["read_pool"]
+__all__ = ["NAMES", "Contents", "read_pool"]

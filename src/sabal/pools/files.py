@@ -1,12 +1,14 @@
 """Pool files: .npz, .parquet (a file or a folder of them) and folders of .npy, read safely.
 
-A pool has `features` and one of `logits`, `probs`, `log_probs`; `id` and `label_probs` if wanted.
+A pool has `features` and one of `logits`, `probs`, `log_probs`; `id`, `label_probs` and (not in
+Parquet, whose columns are all of one length) `labeled_features` if wanted.
 Nothing is unpickled, ever.
 """
 
 from __future__ import annotations
 
 import difflib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +18,18 @@ from sabal.errors import FileError
 from sabal.files import read_npz
 from sabal.outputs import PARTS, Outputs
 
-NAMES = ("id", *PARTS)
+NAMES = ("id", *PARTS, "labeled_features")
 
 
-def read_pool(path: str | Path) -> Outputs:
+@dataclass(frozen=True)
+class Contents:
+    """What a pool file holds, and the names in it that mean nothing to us."""
+
+    outputs: Outputs
+    ignored: tuple[str, ...]
+
+
+def read_pool(path: str | Path) -> Contents:
     """The pool at `path`; what kind of file it is follows from its ending or its content."""
     source = Path(path)
     if not source.exists():
@@ -34,7 +44,8 @@ def read_pool(path: str | Path) -> Outputs:
         )
     parts: dict[str, Any] = dict(arrays)
     ids = parts.pop("id", None)
-    return Outputs(**parts, ids=None if ids is None else ids.tolist())
+    outputs = Outputs(**parts, ids=None if ids is None else ids.tolist())
+    return Contents(outputs, tuple(name for name in names if name not in NAMES))
 
 
 Read = tuple[list[str], dict[str, np.ndarray]]
@@ -77,7 +88,7 @@ def _read_parquet(source: Path) -> Read:
     try:
         files = ds.dataset(str(source), format="parquet")
         names = list(files.schema.names)
-        table = files.to_table(columns=[name for name in NAMES if name in names])
+        table = files.to_table(columns=[name for name in ("id", *PARTS) if name in names])
     except (pa.ArrowException, OSError, ValueError) as error:
         raise _unreadable(source, error) from None
     return names, {name: _column(table.column(name), name, source) for name in table.column_names}

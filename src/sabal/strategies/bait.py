@@ -10,7 +10,7 @@ import numpy as np
 from array_api_compat import device
 
 from sabal.arrays import Array, beside, namespace, to_host, top_k
-from sabal.checks import check_number
+from sabal.checks import check_flag, check_number
 from sabal.errors import InputError
 from sabal.operators import row_norms_squared
 from sabal.outputs import Outputs
@@ -55,6 +55,7 @@ class Bait:
 
     def __post_init__(self) -> None:
         check_number(self.regularisation, "regularisation", above=0.0)
+        check_flag(self.bias, "bias")
         check_number(self.memory_gib, "memory_gib", above=0.0)
         if check_number(self.oversample, "oversample") < 1:
             raise InputError(

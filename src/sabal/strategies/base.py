@@ -28,15 +28,19 @@ class Strategy(Protocol):
         """Exactly `budget` distinct items."""
 
 
+FROM = {"probs": "probs (or logits)"}
+"""What else an output can be made from."""
+
+
 def require(strategy: Strategy, outputs: Outputs) -> None:
     """Raise unless `outputs` has what `strategy` needs."""
     for need in strategy.needs:
         if not any(outputs.has(name) for name in need.split("|")):
-            names = need.replace("|", " or ")
+            names = " or ".join(FROM.get(name, name) for name in need.split("|"))
             raise InputError(
                 f"{names} for the strategy {strategy.name!r}",
-                "outputs without",
-                f"pass {names}, or choose a strategy that does without",
+                " and ".join(outputs.given()) or "neither features nor predictions",
+                f"provide {names}, or choose a strategy that does without",
             )
 
 

@@ -13,8 +13,7 @@ import numpy as np
 from array_api_compat import device
 
 from sabal.arrays import Array, beside, namespace, row_chunks, take_rows, to_host, to_numpy, top_k
-from sabal.checks import check_whole
-from sabal.errors import InputError
+from sabal.checks import check_flag, check_whole
 from sabal.operators import Dense, row_norms_squared
 from sabal.outputs import Outputs
 from sabal.selection import Selection
@@ -178,8 +177,7 @@ class Badge:
     refresh: int | str = "auto"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bias, bool):
-            raise InputError("`bias` as True or False", repr(self.bias), "pass one of these")
+        check_flag(self.bias, "bias")
         if self.refresh != "auto":
             check_whole(self.refresh, "refresh")
 

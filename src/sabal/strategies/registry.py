@@ -13,6 +13,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from sabal.errors import UnknownNameError
+from sabal.outputs import PARTS
 from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
 from sabal.strategies.batchbald import BatchBald
@@ -43,6 +44,8 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     ClusterMargin,
 )
 GROUP = "sabal.strategies"
+INPUTS = (*PARTS, "labeled_features", "ids", "random_state")
+"""What `select` takes besides options: often what a misspelt option was meant to be."""
 
 
 @cache
@@ -70,9 +73,11 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
     accepted = option_names(known[name])
     for option in options:
         if option not in accepted:
-            takes = ", ".join(accepted) or "no options"
+            takes = ", ".join(accepted) or "it takes none"
             raise UnknownNameError(
-                f"options of {name!r} ({takes})", repr(option), _suggestion(option, accepted)
+                f"options of {name!r} ({takes})",
+                repr(option),
+                _suggestion(option, [*accepted, *INPUTS]) if accepted else "leave it out",
             )
     return known[name](**options)
 
@@ -83,5 +88,5 @@ def option_names(strategy: type[Strategy]) -> list[str]:
 
 
 def _suggestion(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
+    close = difflib.get_close_matches(name.lower(), known, n=1)
     return f"did you mean {close[0]!r}?" if close else "pick one of these"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sabal.arrays import top_k
 from sabal.atoms import gradient_spread, posterior_atoms
-from sabal.checks import check_choice, check_number, check_whole
+from sabal.checks import check_choice, check_flag, check_number, check_whole
 from sabal.errors import InputError, SabalWarning
 from sabal.formulate import (
     ATOMS,
@@ -28,6 +28,8 @@ from sabal.problem import Problem
 from sabal.selection import Selection
 from sabal.solvers import Greedy, ProximalIHT, Solution, Solver, refit
 from sabal.strategies.base import selection_of
+
+NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 
 RANDOM_BATCHES = 5
 """How many random batches the evidence compares with."""
@@ -64,6 +66,8 @@ class Sparse:
         check_choice(self.scale, "scale", SCALES)
         check_number(self.alpha, "alpha")
         check_number(self.beta, "beta")
+        check_flag(self.bias, "bias")
+        check_flag(self.refit, "refit")
         if self.uncertainty is not None:
             check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
         if self.candidates is not None:
@@ -147,9 +151,11 @@ class Sparse:
                 **common,
             )
         probs = outputs.probs if outputs.has("probs") else None
+        if outputs.has("features"):
+            return kernel_problem(outputs.features, probs, budget, random_state=rng, **common)
         # Without features the prediction is all there is to tell items apart by.
-        features = outputs.features if outputs.has("features") else outputs.probs
-        return kernel_problem(features, probs, budget, random_state=rng, **common)
+        problem = kernel_problem(probs, probs, budget, random_state=rng, **common)
+        return replace(problem, warnings=(*problem.warnings, NO_FEATURES))
 
     def _label_probs(self, outputs: Outputs) -> Any:
         if outputs.has("label_probs"):
@@ -194,6 +200,7 @@ class Sparse:
             "objective": solution.objective,
             "bias": solution.bias,
             "variance": solution.variance,
+            "regulariser": solution.objective - solution.bias + solution.variance,
             "random_batch": random_batch_figures(problem, rng),
             "zero_weights": int(np.sum(solution.weights == 0)),
             "passes": solution.passes,

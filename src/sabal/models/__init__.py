@@ -1,0 +1,49 @@
+"""Models: PyTorch networks, their training, and posteriors whose samples the whole pool shares.
+
+The only room that imports torch.
+"""
+
+try:
+    import safetensors  # noqa: F401
+    import torch  # noqa: F401
+except ImportError as error:
+    from sabal.errors import MissingPackageError
+
+    raise MissingPackageError(
+        "PyTorch and safetensors for sabal.models",
+        str(error),
+        'pip install "sabal[torch]"',
+    ) from None
+
+from sabal.models.dropout import Dropout
+from sabal.models.laplace import Laplace
+from sabal.models.networks import MLP, VGG16, LeNet5, Network, ResNet18, build
+from sabal.models.outputs import pool_atoms, pool_outputs
+from sabal.models.posterior import Draw, Ensemble, Posterior, Variational
+from sabal.models.storage import load, save
+from sabal.models.training import Training, fit
+from sabal.models.variational import VariationalLinear
+from sabal.models.wrappers import Wrapped
+
+__all__ = [
+    "MLP",
+    "VGG16",
+    "Draw",
+    "Dropout",
+    "Ensemble",
+    "Laplace",
+    "LeNet5",
+    "Network",
+    "Posterior",
+    "ResNet18",
+    "Training",
+    "Variational",
+    "VariationalLinear",
+    "Wrapped",
+    "build",
+    "fit",
+    "load",
+    "pool_atoms",
+    "pool_outputs",
+    "save",
+]
