@@ -14,6 +14,7 @@ import reference_models
 from sabal.errors import InputError, SabalError
 from sabal.models import Wrapped, build, fit
 from sabal.models.augment import crop_flip
+from sabal.models.seeds import Stream, generator_of
 from sabal.models.training import SCHEDULES
 
 
@@ -78,6 +79,11 @@ def test_each_kind_of_randomness_comes_from_the_seed(part):
         (a - b).abs().max() for a, b in zip(state(1).values(), state(2).values(), strict=True)
     ]
     assert max(differences) > 1e-4
+
+
+def test_each_purpose_has_random_numbers_of_its_own():
+    draws = {torch.rand(1, generator=generator_of(0, stream)).item() for stream in Stream}
+    assert len(draws) == len(Stream)
 
 
 def test_the_global_generators_are_left_alone():
@@ -157,6 +163,20 @@ def test_the_step_is_the_gradient_of_the_weighted_mean():
     (torch.from_numpy(weights).float() @ losses / weights.sum()).backward()
     expected = {name: p.detach() - 0.5 * p.grad for name, p in network.named_parameters()}
     close(expected, full_batch_step(x, y, weights))
+
+
+def test_batches_add_up_to_the_weighted_mean():
+    # With steps too small to matter, the epoch's loss is the full-batch one, however it is cut;
+    # dividing each batch by its own weight would count light batches too much.
+    x, y = made_up()
+    weights = np.linspace(0.1, 3.0, 30) ** 3
+
+    def loss(batch_size):
+        network = build("mlp", (1, 8, 8), 3, 0, hidden=[10])
+        options = {"epochs": 1, "lr": 1e-12, "momentum": 0.0, "weight_decay": 0.0}
+        return fit(network, x, y, weights=weights, batch_size=batch_size, **options).losses[0]
+
+    assert loss(4) == pytest.approx(loss(30), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", ["mlp", "resnet18"])
