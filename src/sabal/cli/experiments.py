@@ -1,0 +1,87 @@
+"""`sabal simulate` and `sabal report`."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sabal.cli.root import app
+from sabal.errors import SabalWarning
+
+
+@app.command()
+def simulate(
+    dataset: Annotated[
+        str,
+        typer.Argument(help="digits, mnist, fashion-mnist, cifar10, cifar100, svhn, npz:FILE, ..."),
+    ],
+    strategies: Annotated[
+        str, typer.Option(help="Names out of `sabal strategies`, with commas between.")
+    ] = "sabal,badge,margin,random",
+    seeds: Annotated[int, typer.Option(help="How many times each, with paired draws.")] = 5,
+    initial: Annotated[int, typer.Option("--init", help="Labels before the first choice.")] = 20,
+    batch: Annotated[int, typer.Option(help="Labels a round.")] = 20,
+    rounds: Annotated[int, typer.Option(help="Rounds after the first labels.")] = 8,
+    model: Annotated[
+        str, typer.Option(help="What is trained in every round: logistic or forest.")
+    ] = "logistic",
+    first: Annotated[
+        str, typer.Option(help="How the first labels are chosen: random or typiclust.")
+    ] = "random",
+    weighted: Annotated[bool, typer.Option(help="Train with the weights of a batch.")] = False,
+    jobs: Annotated[int, typer.Option(help="Runs side by side.")] = 1,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where NAME.npz files of the data sets are.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The run folder [runs/DATASET].")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Play a whole experiment with hidden labels, and say whether active learning helps.
+
+    The same command on the same folder goes on where it stopped, and repeats nothing.
+
+    Example: `sabal simulate digits --strategies sabal,margin,random --seeds 3 --out runs/digits`
+    """
+    from sabal.experiments.runner import Experiment
+    from sabal.experiments.show import print_results, progress
+    from sabal.experiments.simulate import simulate as run
+
+    experiment = Experiment(
+        dataset=dataset,
+        strategies=tuple(dict.fromkeys(strategies.split(","))),
+        seeds=seeds,
+        initial=initial,
+        batch=batch,
+        rounds=rounds,
+        model=model,
+        first=first,
+        weighted=weighted,
+        data_dir=None if data_dir is None else str(data_dir),
+    )
+    folder = out or Path("runs") / dataset.replace(":", "-").replace("/", "-")
+    with warnings.catch_warnings(), progress(experiment) as on_round:
+        warnings.simplefilter("ignore", SabalWarning)
+        points = run(experiment, folder, jobs=jobs, on_round=on_round)
+    print_results(points, folder, as_json=as_json)
+
+
+@app.command()
+def report(
+    run: Annotated[Path, typer.Argument(help="A run folder of `sabal simulate`.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Print the results of a run folder, and write its picture and page again.
+
+    Example: `sabal report runs/digits`
+    """
+    from sabal.experiments.show import print_results
+    from sabal.experiments.simulate import read_config, read_points, write_pages
+
+    points = read_points(run)
+    write_pages(points, read_config(run), run)
+    print_results(points, run, as_json=as_json)

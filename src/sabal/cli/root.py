@@ -1,0 +1,61 @@
+"""The command line's root: what every command hangs on, and how a mistake is told."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import sabal
+from sabal.errors import SabalError
+
+app = typer.Typer(
+    name="sabal",
+    help="Sabal chooses what to label next.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    try:
+        result = app(standalone_mode=False)
+    except SabalError as error:
+        _fail(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        _fail("interrupted", code=130)
+    except Exception as error:
+        # Usage errors of the parser, whichever package it lives in, carry their own message.
+        if not hasattr(error, "format_message"):
+            raise
+        if not error.format_message():
+            sys.exit(2)  # `sabal` alone: its help has been printed
+        context = getattr(error, "ctx", None)
+        command = context.command_path if context else "sabal"
+        _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`")
+    else:
+        sys.exit(result if isinstance(result, int) else 0)
+
+
+def _fail(message: str, code: int = 2) -> None:
+    print(f"sabal: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"sabal {sabal.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Sabal chooses what to label next: batch active learning by sparse approximation."""
