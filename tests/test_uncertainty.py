@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from scipy.special import logsumexp
 
 import reference
 from makers import make_pool, softmax
-from sabal.uncertainty import entropy, least_confidence, margin, mutual_information
+from sabal.arrays import top_k
+from sabal.uncertainty import (
+    entropy,
+    least_confidence,
+    margin,
+    most_informative,
+    mutual_information,
+)
 
 
 def test_scores_are_their_formulas(library, dtype):
@@ -41,3 +49,34 @@ def test_one_hot_is_certain_and_one_class_is_no_question(score):
 def test_mutual_information_of_one_sample_is_zero():
     log_probs = make_pool(samples=1).log_probs
     np.testing.assert_allclose(mutual_information(log_probs), 0.0, atol=1e-12)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 10_000),
+    n=st.integers(2, 40),
+    samples=st.integers(1, 12),
+    classes=st.integers(2, 12),
+    spread=st.sampled_from([0.0, 1e-4, 1.0, 30.0, 300.0]),
+    share=st.floats(0.01, 1.0),
+)
+def test_the_most_informative_items_are_those_of_a_full_ranking(
+    seed, n, samples, classes, spread, share, library
+):
+    rng = np.random.default_rng(seed)
+    logits = rng.normal(size=(n, 1, classes)) + spread * rng.normal(size=(n, samples, classes))
+    logits[n // 2 :] = logits[: n - n // 2]  # copies, so that there are ties
+    log_probs = (logits - logsumexp(logits, axis=2, keepdims=True)).astype(np.float32)
+    k = max(1, int(share * n))
+    items, information = most_informative(library(log_probs), k, rank=lambda score: score)
+    exact_N = mutual_information(log_probs)
+    assert items[top_k(information, k)].tolist() == top_k(exact_N, k).tolist()
+    np.testing.assert_allclose(information, exact_N[items], rtol=1e-12, atol=1e-15)
+
+
+def test_single_precision_leaves_few_items_to_compute_again(library):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(5_000, 8, 10))
+    log_probs = (logits - logsumexp(logits, axis=2, keepdims=True)).astype(np.float32)
+    items, _ = most_informative(library(log_probs), 50, rank=lambda score: score)
+    assert 50 <= items.size <= 60

@@ -15,7 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 from array_api_compat import device
 
-from sabal.arrays import CACHE_BYTES, Array, beside, namespace, row_chunks, take_rows, to_host
+from sabal.arrays import (
+    CACHE_BYTES,
+    Array,
+    beside,
+    namespace,
+    row_chunks,
+    take_rows,
+    to_host,
+    to_numpy,
+)
 from sabal.operators import Dense, Operator, RankOne, row_norms_squared
 
 VANISHING = 1e-6
@@ -70,25 +79,30 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
     Problem 2 leaves out the 1/sqrt(K) of its own norm (eq. norm-pi); here it is in.
     """
     n, samples, classes = log_probs_NKC.shape
-    atoms_NK = np.empty((n, samples))
+    atoms_NK = np.empty((n, samples), dtype=to_numpy(log_probs_NKC[:1]).dtype)
     variance_N, deviation_N = np.empty(n), np.empty(n)
     floor = np.log(np.finfo(np.float32).tiny)
     zeros = 0
     for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
-        raw_NKC = to_host(log_probs_NKC[rows])
+        raw_NKC = to_numpy(log_probs_NKC[rows])
         zeros += int(np.count_nonzero(raw_NKC < floor))
-        # A probability of exactly zero would be an infinite loss: read as the smallest float32.
-        loss_NKC = -np.maximum(raw_NKC, floor)
         if label_probs_NC is None:
-            q_NC = np.exp(raw_NKC).mean(axis=1)
+            # In the precision of the input: half the time, and q needs no more digits than p has.
+            q_NC = np.einsum("nkc->nc", np.exp(raw_NKC)).astype(np.float64) / samples
         else:
             q_NC = to_host(label_probs_NC[rows])
-        g_NKC = (loss_NKC - loss_NKC.mean(axis=1, keepdims=True)) / np.sqrt(samples)
-        a_NK = np.einsum("nkc,nc->nk", g_NKC, q_NC)
-        spread_NC = np.square(g_NKC - a_NK[:, :, None]).sum(axis=1)
+        # A probability of exactly zero would be an infinite loss: read as the smallest float32.
+        g_NKC = np.maximum(raw_NKC, floor, dtype=np.float64)
+        mean_NC = np.einsum("nkc->nc", g_NKC) / samples
+        # The loss is minus the logarithm, so the mean comes first. In place from here on.
+        np.subtract(mean_NC[:, None], g_NKC, out=g_NKC)
+        g_NKC /= np.sqrt(samples)
+        a_NK = np.matmul(g_NKC, q_NC[:, :, None])[:, :, 0]
+        g_NKC -= a_NK[:, :, None]
+        spread_NC = np.einsum("nkc,nkc->nc", g_NKC, g_NKC)
         atoms_NK[rows] = a_NK
-        variance_N[rows] = (q_NC * spread_NC).sum(axis=1)
-        deviation_N[rows] = (q_NC * np.sqrt(spread_NC)).sum(axis=1)
+        variance_N[rows] = np.einsum("nc,nc->n", q_NC, spread_NC)
+        deviation_N[rows] = np.einsum("nc,nc->n", q_NC, np.sqrt(spread_NC))
     warnings = (
         (f"{zeros} log-probabilities below {floor:.1f} were read as {floor:.1f}",) if zeros else ()
     )

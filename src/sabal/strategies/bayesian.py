@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +14,7 @@ from sabal.errors import InputError
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
-from sabal.uncertainty import entropy, margin, mutual_information
+from sabal.uncertainty import entropy, margin, most_informative
 
 NOTHING = 1e-12
 """Scores up to this size (nats, or probability) are rounding, and count as zero."""
@@ -36,16 +37,16 @@ class Bald:
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """Top b of the mutual information; of equal ones, the first in the pool."""
-        information_N = mutual_information(outputs.log_probs)
-        chosen = top_k(information_N, budget)
+        items, information = most_informative(outputs.log_probs, budget, rank=lambda score: score)
+        best = top_k(information, budget)
         warnings: tuple[str, ...] = ()
-        if information_N.max() <= NOTHING:
+        if information.max() <= NOTHING:
             warnings = (f"{_why_zero(outputs)}: the batch is simply the first {budget} items",)
         return selection_of(
             self,
             outputs,
-            chosen,
-            information_N[chosen],
+            items[best],
+            information[best],
             evidence={"posterior_samples": int(outputs.log_probs.shape[1])},
             warnings=warnings,
         )
@@ -76,15 +77,21 @@ class PowerBald:
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """Top b of the perturbed scores; items of score 0 come last, in random order."""
-        score_N = self._scores(outputs)
-        positive_N = score_N > NOTHING
         # log s + g / power, multiplied by power where power < 1: the order is the same, and
         # neither a very small nor a very large power overflows.
         scale = max(self.power, 1.0)
-        key_N = rng.gumbel(size=outputs.size) / scale
-        key_N[positive_N] += self.power / scale * np.log(score_N[positive_N])
-        chosen = np.lexsort((-key_N, ~positive_N))[:budget]
-        filled = int(np.count_nonzero(~positive_N[chosen]))
+        noise_N = rng.gumbel(size=outputs.size) / scale
+
+        def perturbed(score_N: np.ndarray) -> np.ndarray:
+            log_N = np.log(score_N, out=np.full(score_N.size, -np.inf), where=score_N > NOTHING)
+            return noise_N + self.power / scale * log_N
+
+        items, score = self._scores(outputs, budget, perturbed)
+        score_N = np.zeros(outputs.size)
+        score_N[items] = score
+        key_N = perturbed(score_N)[items]
+        chosen = items[np.lexsort((-noise_N[items], -key_N))[:budget]]
+        filled = int(np.count_nonzero(score_N[chosen] <= NOTHING))
 
         warnings: tuple[str, ...] = ()
         if filled:
@@ -101,18 +108,21 @@ class PowerBald:
             warnings=warnings,
         )
 
-    def _scores(self, outputs: Outputs) -> np.ndarray:
+    def _scores(
+        self, outputs: Outputs, budget: int, rank: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Items among which the best by `rank` are, and their scores."""
         if self.score == "entropy":
-            return entropy(outputs.probs)
+            return np.arange(outputs.size), entropy(outputs.probs)
         if self.score == "margin":
-            return margin(outputs.probs)
+            return np.arange(outputs.size), margin(outputs.probs)
         if not outputs.has("log_probs"):
             raise InputError(
                 "log_probs (posterior samples) for score='mutual-information'",
                 "outputs without",
                 "pass log_probs=, or score='entropy' or 'margin' for a model without a posterior",
             )
-        return mutual_information(outputs.log_probs)
+        return most_informative(outputs.log_probs, budget, rank)
 
 
 def _why_zero(outputs: Outputs) -> str:

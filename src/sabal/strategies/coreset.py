@@ -27,6 +27,9 @@ ITERATIONS_PER_ITEM = 10
 TIE = 1e-6
 """Cosines this close are equal (float32 tells no more); the first in the pool is taken."""
 
+STANDSTILL = 1e-6
+"""An iteration that takes off a smaller share of the residual than this moves by rounding only."""
+
 ROUNDING = 1e-12
 """A residual of this share of sigma, or an atom of this many nats, is rounding."""
 
@@ -36,7 +39,8 @@ class BayesianCoreset:
     """Frank-Wolfe on posterior atoms until it has found b distinct items (ACS-FW).
 
     Frank-Wolfe comes back to the same items, so b iterations find fewer than b of them; the paper
-    queries these. Here it goes on until there are b. What is still missing at the end is topped up
+    queries these. Here it goes on until there are b, or until the residual no longer falls: in few
+    dimensions a handful of items stand in for the pool. What is still missing is topped up
     with the largest <residual, a_j> / sigma_j (the largest sigma_j when the residual is nothing
     but rounding; items without an atom last), and that is said.
 
@@ -112,6 +116,7 @@ class _FrankWolfe:
         self.picks: list[int] = []
         self.pick_scores: list[float] = []
         self.iterations = 0
+        self.standing = False
 
     @property
     def relative_residual(self) -> float:
@@ -142,18 +147,20 @@ class _FrankWolfe:
         cosine_N = self._cosines()
         item = int(np.argmax(cosine_N >= cosine_N.max() - TIE))  # line 5
         vertex = self.operator.take(np.array([item])).combine(np.ones(1)) / self.sigma_N[item]
-        towards, residual = vertex - self.point, self.target - self.point
+        towards, before = vertex - self.point, self._residual_norm()
         length = float(towards @ towards)
-        gamma = float(np.clip(towards @ residual / length, 0.0, 1.0)) if length > 0 else 0.0
+        slope = float(towards @ (self.target - self.point))
+        gamma = float(np.clip(slope / length, 0.0, 1.0)) if length > 0 else 0.0  # line 6
         if gamma == 0.0:
             return False
         if item not in self.picks:
             self.picks.append(item)
-            self.pick_scores.append(float(cosine_N[item]) * self._residual_norm())
+            self.pick_scores.append(float(cosine_N[item]) * before)
         self.share_N *= 1.0 - gamma  # line 7, in shares: w_j = sigma c_j / sigma_j
         self.share_N[item] += gamma
         self.point = (1.0 - gamma) * self.point + gamma * vertex
-        return True
+        self.standing = self._residual_norm() > (1.0 - STANDSTILL) * before
+        return not self.standing
 
     def weights(self, picks: np.ndarray) -> np.ndarray:
         """The weights w_j of `picks`, with a mean of 1."""
@@ -174,7 +181,7 @@ class _FrankWolfe:
         """How it ended, for the reader of a warning."""
         if not np.any(self.sigma_N):
             return "no item has an atom, as the posterior samples do not differ"
-        if self.finished:
+        if self.finished or self.standing:
             return f"{len(self.picks)} items already stand in for the whole pool"
         return f"{self.iterations} Frank-Wolfe iterations found {len(self.picks)} distinct items"
 
