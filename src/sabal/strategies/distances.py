@@ -183,8 +183,9 @@ class Badge:
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """The picks in order; scores are distances to the nearest pick before (norm, at first)."""
-        gradients = _Gradients(outputs.features, outputs.probs, self.bias)
-        gradients.sample(budget, self.refresh, rng)
+        left_NC = _residuals(outputs.probs, outputs.features)
+        gradients = SquaredDistanceSampling(left_NC, outputs.features, self.bias)
+        gradients.sample(budget, rng, refresh=self.refresh)
         chosen = np.asarray(gradients.chosen, dtype=np.int64)
         alike = budget - chosen.size
         warnings: tuple[str, ...] = ()
@@ -198,15 +199,19 @@ class Badge:
         return selection_of(self, outputs, chosen, scores, evidence=evidence, warnings=warnings)
 
 
-class _Gradients:
-    """Gradients x_j (x) h_j as factors, and k-means++ among them."""
+def _residuals(probs_NC: Array, features_ND: Array) -> Array:
+    """p_j - e_yhat, in the dtype of the features."""
+    xp = namespace(features_ND, probs_NC)
+    classes_C = xp.arange(probs_NC.shape[1], device=device(probs_NC))
+    guess_NC = xp.argmax(probs_NC, axis=1)[:, None] == classes_C[None, :]
+    return xp.astype(probs_NC - xp.astype(guess_NC, probs_NC.dtype), features_ND.dtype)
 
-    def __init__(self, features_ND: Array, probs_NC: Array, bias: bool) -> None:
-        xp = namespace(features_ND, probs_NC)
-        classes_C = xp.arange(probs_NC.shape[1], device=device(probs_NC))
-        guess_NC = xp.argmax(probs_NC, axis=1)[:, None] == classes_C[None, :]
-        left_NC = probs_NC - xp.astype(guess_NC, probs_NC.dtype)
-        self.left_NC, self.right_ND = xp.astype(left_NC, features_ND.dtype), features_ND
+
+class SquaredDistanceSampling:
+    """k-means++ seeding (D^2 sampling) among points x_j (x) h_j, kept as factors."""
+
+    def __init__(self, left_NC: Array, features_ND: Array, bias: bool = False) -> None:
+        self.left_NC, self.right_ND = left_NC, features_ND
         self.unit = power_of_two(features_ND, least=float(bias))
         self.constant = (float(bias) / self.unit) ** 2
         right_N = np.empty(features_ND.shape[0])
@@ -217,8 +222,8 @@ class _Gradients:
         self.squared: list[float] = []
         self.compared = self.passes = 0
 
-    def sample(self, budget: int, refresh: int | str, rng: np.random.Generator) -> None:
-        """Pick until there are `budget` items, or every D^2 left is 0."""
+    def sample(self, budget: int, rng: np.random.Generator, *, refresh: int | str = "auto") -> None:
+        """Pick until there are `budget` items, or every D^2 left is 0; the first is the longest."""
         first = int(np.argmax(self.norms_N))
         if self.norms_N[first] == 0:
             return
