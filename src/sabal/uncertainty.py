@@ -19,7 +19,7 @@ def margin(probs_NC: Array) -> np.ndarray:
 
 def least_confidence(probs_NC: Array) -> np.ndarray:
     """1 - p_(1): the probability that the model's guess is wrong, by its own account."""
-    return _per_item(lambda probs: 1.0 - _best_two(probs)[0], probs_NC)
+    return _per_item(lambda probs: 1.0 - _best(probs), probs_NC)
 
 
 def entropy(probs_NC: Array) -> np.ndarray:
@@ -82,6 +82,14 @@ def _per_item(score: Callable[[np.ndarray], np.ndarray], array: Array) -> np.nda
 def _margin(probs_NC: np.ndarray) -> np.ndarray:
     first_N, second_N = _best_two(probs_NC)
     return 1.0 - (first_N - second_N)
+
+
+def _best(probs_NC: np.ndarray) -> np.ndarray:
+    """The largest probability of every row; class by class, as for the two largest."""
+    first_N = probs_NC[:, 0].copy()
+    for column_N in probs_NC.T[1:]:
+        np.maximum(first_N, column_N, out=first_N)
+    return first_N
 
 
 def _best_two(probs_NC: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
