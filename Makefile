@@ -15,7 +15,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 setup: .venv/full
 
 demo: .venv/core
-	$(BIN)/python examples/digits_batch.py
+	$(BIN)/sabal simulate digits --strategies sabal,badge,margin,random --seeds 10 \
+		--init 20 --batch 10 --rounds 10 --jobs 2 --out demo/digits
 
 # One BLAS thread per test process: the processes already use every core.
 test: lint
