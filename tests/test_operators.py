@@ -58,6 +58,19 @@ def test_taken_atoms_are_the_same_atoms_in_numpy_float64(kind, library, dtype):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_gathered_atoms_stay_in_their_library_and_dtype(kind, library, dtype):
+    operator, _ = make(kind, library, dtype)
+    gathered = operator.gather(np.array([4, 0, 7]))
+    mine, theirs = gathered.factors[0], operator.factors[0]
+    assert type(mine) is type(theirs)
+    assert mine.dtype == theirs.dtype
+    direction = np.random.default_rng(1).normal(size=operator.atom_shape)
+    np.testing.assert_allclose(
+        gathered.correlate(direction), operator.correlate(direction)[[4, 0, 7]], rtol=1e-5
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_growing_collects_atoms_in_order(kind):
     operator, _ = make(kind)
     source = operator.take(np.arange(operator.size))

@@ -1,8 +1,9 @@
-"""Operators: n atoms that solvers reach only through four questions, so that none need be stored.
+"""Operators: n atoms that solvers reach only through five questions, so that none need be stored.
 
 `correlate`, `combine` and `norms_squared` are passes over the pool, done in the caller's array
-library on the caller's device. `take` brings a few atoms to NumPy in float64, where solvers make
-their picks. An atom may have any shape (a vector, or a matrix for rank-one atoms).
+library on the caller's device. `gather` makes a small pool of the best of them, on the same device;
+`take` brings a few atoms to NumPy in float64, where picks are decided and weights are found. An
+atom may have any shape (a vector, or a matrix for rank-one atoms).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ class Operator(Protocol):
 
     def norms_squared(self) -> np.ndarray:
         """||a_j||^2 for every j."""
+
+    def gather(self, indices: np.ndarray) -> Operator:
+        """The atoms at `indices`, where and as precise as they are."""
 
     def take(self, indices: np.ndarray) -> HostOperator:
         """The atoms at `indices`, in NumPy float64."""
@@ -79,6 +83,9 @@ class Dense:
 
     def norms_squared(self) -> np.ndarray:
         return row_norms_squared(self.atoms_NM)
+
+    def gather(self, indices: np.ndarray) -> Dense:
+        return Dense(take_rows(self.atoms_NM, indices))
 
     def take(self, indices: np.ndarray) -> Dense:
         return Dense(to_host(take_rows(self.atoms_NM, indices)))
@@ -145,6 +152,10 @@ class RankOne:
         """||x_j (x) h_j||^2 = ||x_j||^2 ||h_j||^2."""
         right_N = row_norms_squared(self.right_ND) + float(self.constant)
         return row_norms_squared(self.left_NC) * right_N
+
+    def gather(self, indices: np.ndarray) -> RankOne:
+        left_KC, right_KD = take_rows(self.left_NC, indices), take_rows(self.right_ND, indices)
+        return RankOne(left_KC, right_KD, constant=self.constant)
 
     def take(self, indices: np.ndarray) -> RankOne:
         return RankOne(

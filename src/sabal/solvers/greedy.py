@@ -14,8 +14,11 @@ from sabal.solvers.solution import Solution, solution_of
 
 SCORES = ("optimal-step", "first-order")
 
-BLOCK_CANDIDATES = 4096
+BLOCK_CANDIDATES = 2048
 """How many items a pass gathers when picks are made in blocks (K in method.md 5)."""
+
+RUNNERS_UP = 16
+"""Among how many of the best a pick is decided in float64."""
 
 BLOCK_PICKS = 32
 """How many picks are made among them before the next pass (L in method.md 5)."""
@@ -30,7 +33,7 @@ class Greedy:
         3, step * grad_j - bonus_j, which ignores the size of the atom.
     step: tau of the printed line 3.
     refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" reads the pool
-        every 32 picks and makes them among the 4,096 best items of that read; a pool no larger
+        every 32 picks and makes them among the 2,048 best items of that read; a pool no larger
         than that is read once and every pick sees all of it.
     """
 
@@ -63,16 +66,21 @@ class Greedy:
                 min(candidates, n - len(chosen)),
             )
             passes += 1
-            block = problem.atoms.take(candidates_K)
-            free_K = np.ones(candidates_K.size, dtype=bool)
+            block = problem.atoms.gather(candidates_K)
             for _ in range(min(picks_per_pass, budget - len(chosen), candidates_K.size)):
                 decrease_K = self._decrease(problem, block, candidates_K, residual)
-                k = int(np.argmax(np.where(free_K, decrease_K, -np.inf)))
-                j = int(candidates_K[k])
-                free_K[k] = available_N[j] = False
+                decrease_K[~available_N[candidates_K]] = -np.inf
+                # The rounding of float32 does not decide: the best few are scored in float64.
+                best_R = np.sort(candidates_K[top_k(decrease_K, min(RUNNERS_UP, decrease_K.size))])
+                best_R = best_R[available_N[best_R]]
+                runners_up = problem.atoms.take(best_R)
+                decrease_R = self._decrease(problem, runners_up, best_R, residual)
+                r = int(np.argmax(decrease_R))
+                j = int(best_R[r])
+                available_N[j] = False
                 chosen.append(j)
-                scores.append(float(decrease_K[k]))
-                support.add(block, k)
+                scores.append(float(decrease_R[r]))
+                support.add(runners_up, r)
                 weights, residual = _step_and_debias(problem, support, weights, residual, j)
                 history.append(problem.value(np.asarray(chosen), weights, residual))
         return solution_of(
@@ -90,9 +98,7 @@ class Greedy:
             # A block that holds the whole pool never goes stale.
             return (budget, n) if n <= BLOCK_CANDIDATES else (BLOCK_PICKS, BLOCK_CANDIDATES)
         picks = int(self.refresh)
-        # With a pass per pick the best item is re-scored in float64 among a few runners-up, so
-        # that the rounding of a float32 pass does not decide.
-        return picks, 64 if picks == 1 else max(BLOCK_CANDIDATES, 2 * picks)
+        return picks, RUNNERS_UP if picks == 1 else max(BLOCK_CANDIDATES, 2 * picks)
 
     def _decrease(
         self, problem: Problem, atoms: Operator, items: slice | np.ndarray, residual: np.ndarray
