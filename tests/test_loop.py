@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sabal import files, journal
 from sabal.experiments.estimators import EstimatorLearner, logistic
 from sabal.journal import Journal
 from sabal.loop import Plan, run_rounds
+from sabal.memory import PeakMemory
 from sabal.oracle import Answers, SimulatedOracle
 
 X, Y = load_digits(return_X_y=True)
@@ -29,12 +31,13 @@ def oracle():
 
 
 def everything(folder):
-    """Every file of a run but for the seconds that things took."""
+    """Every file of a run but for the seconds and the memory that things took."""
     found = {}
     for path in sorted(folder.rglob("*.json")):
         record = json.loads(path.read_text())
         record.pop("train_seconds", None)
-        record.get("evidence", {}).pop("seconds", None)
+        for measured in ("seconds", "megabytes"):
+            record.get("evidence", {}).pop(measured, None)
         found[str(path.relative_to(folder))] = record
     return found
 
@@ -176,6 +179,34 @@ def test_settled_predictions_stop_the_run(tmp_path):
     assert len(list(run_rounds(model, oracle(), plan, Journal(tmp_path)))) == 3
 
 
+def test_a_resumed_run_looks_back_at_the_model_of_the_round_before(tmp_path, monkeypatch):
+    """What is trained again, to see the predictions settle, knows no later labels."""
+    plan = Plan(initial=12, batch=5, rounds=2, stable_rounds=9)
+    sizes = []
+
+    class Recording(EstimatorLearner):
+        def train(self, items, labels, weights, seed):
+            sizes.append(len(items))
+            super().train(items, labels, weights, seed)
+
+    def write(path, text):
+        if path.name == "done.json" and "0002" in str(path):
+            raise Killed
+        return files.write_text_whole(path, text)
+
+    def rounds():
+        model = Recording(logistic, X[POOL], X[TEST], Y[TEST], classes=10)
+        return list(run_rounds(model, oracle(), plan, Journal(tmp_path)))
+
+    monkeypatch.setattr(journal, "write_text_whole", write)
+    with pytest.raises(Killed):
+        rounds()
+    monkeypatch.undo()
+    sizes.clear()
+    rounds()
+    assert sizes == [17, 22]
+
+
 def test_weights_count_in_training_when_asked_for(tmp_path):
     plain = run(tmp_path / "a", Plan(initial=12, batch=20, rounds=2))
     weighted = run(tmp_path / "b", Plan(initial=12, batch=20, rounds=2, weighted=True))
@@ -205,3 +236,24 @@ def test_a_damaged_journal_is_said(tmp_path):
     (tmp_path / "rounds" / "0001" / "done.json").write_text("{")
     with pytest.raises(sabal.SabalError, match="journal"):
         run(tmp_path)
+
+
+def test_the_memory_of_a_selection_is_kept_beside_its_seconds(tmp_path):
+    for each in run(tmp_path, Plan(initial=12, batch=5, rounds=1)):
+        assert each.batch.evidence["megabytes"] == each.select_mb
+        assert each.select_mb is None or each.select_mb >= 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the peak of a part")
+def test_peak_memory_is_the_growth_since_the_start():
+    held = np.ones(8 * 2**20)
+    memory = PeakMemory()
+    passing = np.ones(8 * 2**20)
+    del passing
+    assert held.nbytes == 64 * 2**20
+    assert 60 < memory.megabytes() < 100
+
+
+def test_peak_memory_is_unknown_where_the_system_does_not_tell(tmp_path, monkeypatch):
+    monkeypatch.setattr("sabal.memory.PROCESS", tmp_path / "none")
+    assert PeakMemory().megabytes() is None

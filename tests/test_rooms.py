@@ -16,6 +16,7 @@ PACKAGE = Path(sabal.__file__).parent
 ROOMS = [
     "errors",
     "files",
+    "memory",
     "arrays",
     "checks",
     "labels",

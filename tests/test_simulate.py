@@ -59,6 +59,7 @@ def test_the_folder_holds_what_it_promises(finished):
         "labels",
         "accuracy",
         "select_seconds",
+        "select_mb",
     ]
     assert results.num_rows == 4 * 2 * 3
     assert set(results.column("labels").to_pylist()) == {15, 25, 35}
@@ -68,6 +69,7 @@ def test_the_folder_holds_what_it_promises(finished):
         assert (folder / name).stat().st_size > 0
     assert "random" in answer.stdout
     assert "The report is at" in answer.stdout
+    assert "MB a selection" in (folder / "report.html").read_text()
 
 
 def test_every_strategy_starts_from_the_same_labels(finished):
@@ -122,6 +124,25 @@ def test_more_seeds_and_strategies_are_added_to_a_folder(finished, tmp_path):
     assert {p: p.stat().st_mtime_ns for p in before} == before
     assert pq.read_table(grown / "results.parquet").num_rows == 4 * 3 * 3
     assert json.loads((grown / "config.json").read_text())["seeds"] == 3
+
+
+def test_a_folder_from_before_recipes_still_resumes(finished, tmp_path):
+    folder, _ = finished
+    old = tmp_path / "old"
+    shutil.copytree(folder, old)
+    config = json.loads((old / "config.json").read_text())
+    for name in ("recipe", "validation", "pool"):
+        del config[name]
+    (old / "config.json").write_text(json.dumps(config))
+    rows = pq.read_table(old / "results.parquet").drop_columns(["select_mb"])
+    pq.write_table(rows, old / "results.parquet")
+    answer = run(arguments=("report", str(old)))
+    assert answer.returncode == 0, answer.stderr
+    other = run("--out", old, "--pool", 200)
+    assert other.returncode == 2
+    assert "pool" in other.stderr
+    assert run("--out", old).returncode == 0
+    assert selections(old) == selections(folder)
 
 
 def test_report_reads_a_folder_and_refuses_another(finished, tmp_path):
@@ -183,6 +204,12 @@ def test_a_killed_run_resumes_to_byte_identical_selections(finished, tmp_path, j
         ("simulate", "digits", "--seeds", "0"),
         ("simulate", "digits", "--init", "100000"),
         ("simulate", "digits", "--model", "oracle"),
+        ("simulate", "digits", "--set", "epochs=3"),
+        ("simulate", "digits", "--validation", "100"),
+        ("simulate", "digits", "--pool", "100000"),
+        ("simulate", "digits", "--model", "mlp", "--set", "epoch=3"),
+        ("simulate", "digits", "--model", "mlp", "--set", "patience=3"),
+        ("simulate", "digits", "--model", "lenet5", "--set", "epochs=1"),
         ("simulate", "npz:absent.npz"),
     ],
 )

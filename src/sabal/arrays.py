@@ -191,6 +191,15 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
+def power_of_two(*arrays: Array | None, least: float = 0.0) -> float:
+    """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing."""
+    ends = [
+        (array_namespace(a).max(a), -array_namespace(a).min(a)) for a in arrays if a is not None
+    ]
+    largest = max(least, *(float(end) for pair in ends for end in pair))
+    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+
+
 def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
     """A NumPy generator from a seed, a generator (used as it is) or None (fresh entropy)."""
     if isinstance(random_state, np.random.Generator):

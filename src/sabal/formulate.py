@@ -84,6 +84,13 @@ def posterior_problem(
     return _problem(atoms, budget, alpha, beta, scale, uncertainty, None, log_probs_NKC)
 
 
+def atoms_problem(
+    atoms: Atoms, budget: int, *, alpha: float, beta: float, scale: str = "free"
+) -> Problem:
+    """A Problem of atoms that are there already, with their own variance as the uncertainty."""
+    return _problem(atoms, budget, alpha, beta, scale, "variance", None)
+
+
 def curvature_problem(
     features: Any,
     probs: Any,

@@ -18,6 +18,7 @@ from sabal.api import choose
 from sabal.checks import check_choice, check_number, check_whole
 from sabal.errors import InputError
 from sabal.journal import Journal
+from sabal.memory import PeakMemory
 from sabal.oracle import Answers, Oracle
 from sabal.outputs import Outputs
 from sabal.selection import Selection
@@ -54,8 +55,10 @@ class Learner(Protocol):
     def save(self, path: Path) -> bool:
         """Store the trained model; False if this kind of model is trained anew instead."""
 
-    def load(self, path: Path) -> None:
-        """Bring back what `save` stored."""
+    def load(
+        self, path: Path, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+    ) -> None:
+        """Bring back what `save` stored after training on these."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +100,7 @@ class Plan:
 class Round:
     """What one round did. Round 0 is the first batch; `labels` counts all rounds up to this one.
 
+    `select_mb` is the peak growth of memory while choosing; None where the system cannot tell.
     `open_items` are asked for and not answered yet: the run waits, and goes on when it is started
     again.
     """
@@ -106,6 +110,7 @@ class Round:
     labels: int
     metrics: dict[str, float]
     select_seconds: float
+    select_mb: float | None
     train_seconds: float
     open_items: tuple[int, ...] = ()
 
@@ -137,6 +142,7 @@ class _Run:
     def __init__(self, learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -> None:
         self.learner, self.oracle, self.plan, self.journal = learner, oracle, plan, journal
         self.labels: dict[int, int] = {}
+        self.labels_after: dict[int, int] = {}
         self.weights: dict[int, float] = {}
         self.skipped: set[int] = set()
         self.trained_round = -1
@@ -155,13 +161,14 @@ class _Run:
             for item in batch.indices.tolist()
             if item not in answers.labels and item not in answers.skipped
         )
-        seconds = float(batch.evidence.get("seconds", 0.0))
+        took = float(batch.evidence.get("seconds", 0.0)), batch.evidence.get("megabytes")
         if open_items:
-            return Round(number, batch, len(self.labels), {}, seconds, 0.0, open_items)
+            return Round(number, batch, len(self.labels), {}, *took, 0.0, open_items)
         for item, weight in zip(batch.indices.tolist(), batch.weights.tolist(), strict=True):
             if item in answers.labels:
                 self.labels[item], self.weights[item] = answers.labels[item], weight
         self.skipped |= answers.skipped
+        self.labels_after[number] = len(self.labels)
         if done is None:
             done = self._trained(number)
         self.unchanged_rounds = int(done["unchanged_rounds"])
@@ -170,7 +177,7 @@ class _Run:
             batch,
             len(self.labels),
             done["metrics"],
-            seconds,
+            *took,
             float(done["train_seconds"]),
         )
 
@@ -193,8 +200,11 @@ class _Run:
         outputs = self.learner.outputs(items, labeled, self._seed("outputs", number))
         strategy, options = (plan.first, {}) if number == 0 else (plan.strategy, plan.options)
         budget = min(wanted, items.size)
+        memory = PeakMemory()
         batch = choose(outputs, budget, strategy, self._seed("select", number), options)
-        return replace(batch, indices=items[batch.indices], ids=items[batch.indices])
+        evidence = {**batch.evidence, "megabytes": memory.megabytes()}
+        chosen = items[batch.indices]
+        return replace(batch, indices=chosen, ids=chosen, evidence=evidence)
 
     def _answers(self, number: int, batch: Selection) -> Answers:
         """Ask for what is open until the oracle has nothing more to say for now."""
@@ -236,11 +246,16 @@ class _Run:
         return done
 
     def _train(self, number: int) -> None:
-        items = np.asarray(list(self.labels), dtype=np.int64)
-        labels = np.asarray(list(self.labels.values()), dtype=np.int64)
-        weights = np.asarray(list(self.weights.values())) if self.plan.weighted else None
-        self.learner.train(items, labels, weights, self._seed("train", number))
+        self.learner.train(*self._lessons(number), self._seed("train", number))
         self.trained_round = number
+
+    def _lessons(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Items, labels and weights as they were after round `number`."""
+        count = self.labels_after[number]
+        items = np.asarray(list(self.labels)[:count], dtype=np.int64)
+        labels = np.asarray(list(self.labels.values())[:count], dtype=np.int64)
+        weights = np.asarray(list(self.weights.values())[:count])
+        return items, labels, weights if self.plan.weighted else None
 
     def _bring_back(self, number: int) -> None:
         """The model as it was after round `number`: still there, stored, or trained again."""
@@ -248,7 +263,7 @@ class _Run:
             return
         stored = self.journal.model_path(number)
         if stored.exists():
-            self.learner.load(stored)
+            self.learner.load(stored, *self._lessons(number))
             self.trained_round = number
         else:
             self._train(number)

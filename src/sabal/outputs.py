@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sabal.arrays import Array, namespace, take_rows
+from sabal.atoms import Atoms, posterior_atoms
 from sabal.checks import (
     check_features,
     check_ids,
@@ -41,6 +42,8 @@ class Outputs:
 
     Each part is an array with a row per item, or a function without arguments that returns one.
     Probabilities follow from logits or posterior samples where they are not given themselves.
+    atoms: a function that computes the posterior atoms of the pool from less than all of
+        `log_probs` at once; without it they are made from these.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class Outputs:
         label_probs: Part = None,
         log_probs: Part = None,
         labeled_features: Part = None,
+        atoms: Callable[[], Atoms] | None = None,
         ids: Any = None,
         size: int | None = None,
     ) -> None:
@@ -66,6 +70,8 @@ class Outputs:
             name: part for name, part in given.items() if part is not None
         }
         self._labeled_features = labeled_features
+        self._make_atoms = atoms
+        self._atoms: Atoms | None = None
         self._checked: dict[str, Array] = {}
         self.size = self._find_size(size, ids)
         self.ids: np.ndarray = np.arange(self.size) if ids is None else check_ids(ids, self.size)
@@ -112,6 +118,11 @@ class Outputs:
         return self._part("features")
 
     @property
+    def logits(self) -> Array:
+        """(n, classes): the prediction before the softmax."""
+        return self._part("logits")
+
+    @property
     def label_probs(self) -> Array:
         """(n, classes): the label distribution q."""
         return self._part("label_probs")
@@ -120,6 +131,20 @@ class Outputs:
     def log_probs(self) -> Array:
         """(n, samples, classes): log-probabilities of posterior samples shared by all items."""
         return self._part("log_probs")
+
+    @property
+    def posterior_atoms(self) -> Atoms:
+        """The atoms of the posterior, with its predictive mean as the label distribution."""
+        if self._atoms is None:
+            make = self._make_atoms
+            self._atoms = posterior_atoms(self.log_probs, None) if make is None else make()
+            if self._atoms.operator.size != self.size:
+                raise InputError(
+                    f"an atom for each of the {self.size} items",
+                    f"{self._atoms.operator.size} atoms",
+                    "compute them for the whole pool",
+                )
+        return self._atoms
 
     @property
     def probs(self) -> Array:

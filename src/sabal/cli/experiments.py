@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from sabal.cli.parse import parse_options
 from sabal.cli.root import app
 from sabal.errors import SabalWarning
 
@@ -26,8 +27,27 @@ def simulate(
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 20,
     rounds: Annotated[int, typer.Option(help="Rounds after the first labels.")] = 8,
     model: Annotated[
-        str, typer.Option(help="What is trained in every round: logistic or forest.")
+        str,
+        typer.Option(
+            help="What is trained in every round: logistic, forest, or a network (with PyTorch): "
+            "mlp, mlp-variational, lenet5, vgg16, resnet18, resnet18-variational."
+        ),
     ] = "logistic",
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the network or its training, for instance epochs=50 or width=0.5. "
+            "Repeatable.",
+        ),
+    ] = None,
+    validation: Annotated[
+        int, typer.Option(help="Training items to hold out for the temperature of networks.")
+    ] = 0,
+    pool: Annotated[
+        int | None, typer.Option(help="Choose among this many training items only [all].")
+    ] = None,
     first: Annotated[
         str, typer.Option(help="How the first labels are chosen: random or typiclust.")
     ] = "random",
@@ -47,7 +67,7 @@ def simulate(
 
     Example: `sabal simulate digits --strategies sabal,margin,random --seeds 3 --out runs/digits`
     """
-    from sabal.experiments.runner import Experiment
+    from sabal.experiments.runner import Experiment, rounds_done
     from sabal.experiments.show import print_results, progress
     from sabal.experiments.simulate import simulate as run
 
@@ -62,9 +82,13 @@ def simulate(
         first=first,
         weighted=weighted,
         data_dir=None if data_dir is None else str(data_dir),
+        recipe=parse_options(changes or []),
+        validation=validation,
+        pool=pool,
     )
     folder = out or Path("runs") / dataset.replace(":", "-").replace("/", "-")
-    with warnings.catch_warnings(), progress(experiment) as on_round:
+    already_done = rounds_done(experiment, folder)
+    with warnings.catch_warnings(), progress(experiment, already_done) as on_round:
         warnings.simplefilter("ignore", SabalWarning)
         points = run(experiment, folder, jobs=jobs, on_round=on_round)
     print_results(points, folder, as_json=as_json)

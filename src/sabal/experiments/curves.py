@@ -15,7 +15,10 @@ WORTHWHILE = 1.0
 
 @dataclass(frozen=True)
 class Point:
-    """One round of one run: a row of results.parquet."""
+    """One round of one run: a row of results.parquet.
+
+    select_mb: the peak growth of memory while choosing, where the system could tell.
+    """
 
     strategy: str
     seed: int
@@ -23,6 +26,7 @@ class Point:
     labels: int
     accuracy: float
     select_seconds: float
+    select_mb: float | None = None
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,7 @@ class Summary:
     better, worse: whether the difference is above or below 0 for sure: by an interval that allows
         for as many comparisons with random as there are strategies (Bonferroni).
     labels_to_match: labels at which the mean curve first reaches random's final accuracy.
+    select_seconds, select_mb: the mean time and memory of a selection, but for the first batch.
     """
 
     strategy: str
@@ -49,6 +54,7 @@ class Summary:
     worse: bool
     labels_to_match: float | None
     select_seconds: float
+    select_mb: float | None
 
 
 def area(labels: Sequence[float], accuracies: Sequence[float]) -> float:
@@ -97,6 +103,8 @@ def _summary(
     name: str, areas: dict[str, dict[int, float]], curves: dict[str, dict[int, list[Point]]]
 ) -> Summary:
     values = np.array(list(areas[name].values()))
+    chosen = [p for curve in curves[name].values() for p in curve if p.round > 0]
+    megabytes = [p.select_mb for p in chosen if p.select_mb is not None]
     labels, accuracy, _ = mean_curve(curves[name])
     difference = low = high = matched = None
     better = worse = False
@@ -119,11 +127,8 @@ def _summary(
         better=better,
         worse=worse,
         labels_to_match=matched,
-        select_seconds=float(
-            np.mean([p.select_seconds for c in curves[name].values() for p in c if p.round > 0])
-            if any(p.round > 0 for c in curves[name].values() for p in c)
-            else 0.0
-        ),
+        select_seconds=float(np.mean([p.select_seconds for p in chosen])) if chosen else 0.0,
+        select_mb=float(np.mean(megabytes)) if megabytes else None,
     )
 
 

@@ -111,7 +111,9 @@ class EstimatorLearner:
         """Nothing to store: these train in less time than a file takes to be trusted."""
         return False
 
-    def load(self, path: Path) -> None:
+    def load(
+        self, path: Path, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+    ) -> None:
         """Never called, as nothing is stored."""
         raise SabalError("a model that trains anew", str(path), "do not store estimators")
 

@@ -47,7 +47,9 @@ def write_report(
 <h2>Areas under the curves</h2>
 <div class="wide">{_table(SUMMARY_HEADER, [summary_cells(s) for s in summaries])}</div>
 <p>Area: trapezoid over labels, divided by the range of labels, in percent. Differences are paired
-by seed, with a 95 % interval (Student's t); the verdict allows for the number of strategies.</p>
+by seed, with a 95 % interval (Student's t); the verdict allows for the number of strategies.
+A selection's seconds and megabytes (the peak growth of the process) include what the model is asked
+for it, and leave out the first batch.</p>
 <h2>Who beats whom</h2>
 <div class="wide">{_wins_table(points)}</div>
 <p>The share of seeds in which the row has the larger area than the column.</p>
@@ -67,6 +69,7 @@ SUMMARY_HEADER = (
     "final accuracy",
     "labels to match random",
     "seconds a selection",
+    "MB a selection",
 )
 
 
@@ -81,6 +84,7 @@ def summary_cells(summary: Summary) -> list[str]:
         f"{summary.final_accuracy:.1%}",
         "" if summary.labels_to_match is None else f"{summary.labels_to_match:.0f}",
         f"{summary.select_seconds:.3f}",
+        "" if summary.select_mb is None else f"{summary.select_mb:.1f}",
     ]
 
 

@@ -6,11 +6,20 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
+from rich.text import Text
 
 from sabal.experiments.curves import Point, summarise, verdict
 from sabal.experiments.report import SUMMARY_HEADER, summary_cells
@@ -18,9 +27,42 @@ from sabal.experiments.runner import Experiment
 from sabal.show import print_table
 
 
+class TimeLeft(ProgressColumn):
+    """The time that the rounds ahead will take, by the mean of those done since the start.
+
+    Rounds that were in the folder already took no time, and say nothing. (rich's own column looks
+    at the last half minute, in which a network may finish no round at all.)
+    """
+
+    def __init__(self, already_done: int) -> None:
+        super().__init__()
+        self.already_done = already_done
+
+    def render(self, task: Task) -> Text:
+        """The time as h:mm:ss, or dashes before the first round is done."""
+        seconds = self.seconds(task.completed, task.total or 0.0, task.finished_time, task.elapsed)
+        if seconds is None:
+            return Text("-:--:--", style="progress.remaining")
+        return Text(str(timedelta(seconds=round(seconds))), style="progress.remaining")
+
+    def seconds(
+        self, completed: float, total: float, finished: float | None, elapsed: float | None
+    ) -> float | None:
+        """What is left; None when it cannot be told yet."""
+        if finished is not None:
+            return 0.0
+        done_now = completed - self.already_done
+        if done_now <= 0 or not elapsed:
+            return None
+        return elapsed / done_now * (total - completed)
+
+
 @contextmanager
-def progress(experiment: Experiment) -> Iterator[Callable[[Point], None]]:
-    """A bar over all rounds of all runs, on standard error; silent when that is no terminal."""
+def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
+    """A bar over all rounds of all runs, on standard error; silent when that is no terminal.
+
+    already_done: rounds that the folder holds; they are reported too, but take no time.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -28,7 +70,7 @@ def progress(experiment: Experiment) -> Iterator[Callable[[Point], None]]:
         TextColumn("{task.completed}/{task.total} rounds"),
         TimeElapsedColumn(),
         TextColumn("left"),
-        TimeRemainingColumn(),
+        TimeLeft(already_done),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
         total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)

@@ -32,10 +32,8 @@ def simulate(
     order = {name: k for k, name in enumerate(experiment.strategies)}
     points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
     _write_table([asdict(point) for point in points], folder / "results.parquet")
-    runs = [(name, seed) for name in experiment.strategies for seed in range(experiment.seeds)]
-    chosen = selections_of(folder, runs, experiment.rounds)
-    _write_table(chosen, folder / "selections.parquet")
-    write_pages(points, asdict(experiment), folder)
+    _write_table(selections_of(experiment, folder), folder / "selections.parquet")
+    write_pages(points, experiment.config(), folder)
     return points
 
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sabal.arrays import CHUNK_BYTES, row_chunks
 from sabal.atoms import VANISHING, Atoms, posterior_atoms
-from sabal.checks import check_whole
+from sabal.checks import check_log_probs, check_whole
 from sabal.models.inputs import (
     Headed,
     Items,
@@ -49,7 +49,8 @@ def pool_outputs(
     Features and logits come from one pass over the pool. With `samples`, `log_probs` has that many
     models from `posterior`, the same for every item; without a posterior given, those of the
     network's variational head. `probs` is then the mean over them; a Laplace posterior leaves
-    `probs` to the network and gives its mean as `label_probs`.
+    `probs` to the network and gives its mean as `label_probs`. Strategies that need nothing but the
+    atoms of the posterior never have n x K x C numbers in memory at once.
 
     x: a tensor or NumPy array, in memory or mapped from a file; 8-bit images are scaled to [0, 1].
     x_labeled: what is labelled already, for strategies that look at it.
@@ -70,6 +71,7 @@ def pool_outputs(
         logits=pool.logits,
         log_probs=None if pool.posterior is None else pool.log_probs,
         labeled_features=labeled_features,
+        atoms=None if pool.posterior is None else pool.atoms,
         **mean,
     )
 
@@ -89,19 +91,8 @@ def pool_atoms(
 
     The same as `sabal.atoms.posterior_atoms` of the outputs' `log_probs`.
     """
-    check_whole(samples, "samples", least=2)
     pool = _Pool(network, x, posterior, samples, batch_size, seed, device, progress)
-    atoms_NK = torch.empty(pool.size, samples)
-    variance_N, deviation_N = np.empty(pool.size), np.empty(pool.size)
-    zeros = 0
-    for rows, log_probs_NKC in pool.chunks():
-        part = posterior_atoms(log_probs_NKC, None)
-        atoms_NK[rows] = cast(Dense, part.operator).atoms_NM
-        variance_N[rows], deviation_N[rows] = part.variance_N, part.deviation_N
-        zeros += len(part.warnings)
-    warnings = ("some log-probabilities were read as the smallest of float32",) if zeros else ()
-    noise = VANISHING * float(np.sqrt(np.mean(variance_N)))
-    return Atoms(Dense(atoms_NK), variance_N, deviation_N, noise, warnings)
+    return pool.atoms()
 
 
 class _Pool:
@@ -178,6 +169,22 @@ class _Pool:
                 result[rows] = log_probs_NKC
             self._all_log_probs = result
         return self._all_log_probs
+
+    def atoms(self) -> Atoms:
+        """The atoms of the posterior, from a chunk of its log-probabilities at a time."""
+        check_whole(self.samples, "samples", least=2)
+        atoms_NK = torch.empty(self.size, self.samples)
+        variance_N, deviation_N = np.empty(self.size), np.empty(self.size)
+        zeros = 0
+        for rows, log_probs_NKC in self.chunks():
+            name = f"log_probs[{rows.start}:{rows.stop}]"
+            part = posterior_atoms(check_log_probs(log_probs_NKC, name), None)
+            atoms_NK[rows] = cast(Dense, part.operator).atoms_NM
+            variance_N[rows], deviation_N[rows] = part.variance_N, part.deviation_N
+            zeros += len(part.warnings)
+        warnings = ("some log-probabilities were read as the smallest of float32",) if zeros else ()
+        noise = VANISHING * float(np.sqrt(np.mean(variance_N)))
+        return Atoms(Dense(atoms_NK), variance_N, deviation_N, noise, warnings)
 
     def predictive(self) -> Tensor:
         """(n, C): the mean probability over the posterior."""

@@ -11,13 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import Array, take_rows, to_numpy, top_k
+from sabal.arrays import Array, power_of_two, take_rows, to_numpy, top_k
 from sabal.checks import check_number, check_whole
 from sabal.errors import InputError
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
-from sabal.strategies.distances import SquaredDistanceSampling, power_of_two
+from sabal.strategies.seeding import SquaredDistanceSampling
 from sabal.uncertainty import margin
 
 FEW_CLUSTERS = 50

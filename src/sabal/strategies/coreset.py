@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from sabal.arrays import row_chunks, top_k
-from sabal.atoms import VANISHING, Atoms, posterior_atoms
+from sabal.atoms import VANISHING, Atoms
 from sabal.checks import check_whole
 from sabal.operators import Operator
 from sabal.outputs import Outputs
@@ -64,7 +64,7 @@ class BayesianCoreset:
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """Frank-Wolfe picks in order of first appearance, then the top-up."""
-        atoms = posterior_atoms(outputs.log_probs, None)
+        atoms = outputs.posterior_atoms
         sigma_N = _norms(atoms)
         most = self.most_iterations or ITERATIONS_PER_ITEM * budget
         found = _FrankWolfe(atoms.operator, sigma_N)

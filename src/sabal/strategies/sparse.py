@@ -16,6 +16,7 @@ from sabal.formulate import (
     ATOMS,
     SCALES,
     UNCERTAINTIES,
+    atoms_problem,
     curvature_problem,
     gradient_problem,
     kernel_problem,
@@ -130,6 +131,10 @@ class Sparse:
             )
         if kind == "posterior":
             q = outputs.label_probs if outputs.has("label_probs") else None
+            if q is None and self.uncertainty in (None, "variance"):
+                # The atoms alone will do: a pool that is streamed never holds n x K x C numbers.
+                atoms, weights = outputs.posterior_atoms, {"alpha": self.alpha, "beta": self.beta}
+                return atoms_problem(atoms, budget, scale=self.scale, **weights)
             return posterior_problem(
                 outputs.log_probs, budget, scale=self.scale, label_probs=q, **common
             )
