@@ -16,7 +16,7 @@ import sabal
 from makers import make_pool, softmax
 from sabal.arrays import to_numpy
 from sabal.outputs import Outputs
-from sabal.strategies import clusters, distances
+from sabal.strategies import clusters, distances, seeding
 from sabal.strategies.clusters import ClusterMargin, TypiClust
 from sabal.strategies.distances import Badge, KCenter
 
@@ -50,7 +50,8 @@ def small_blocks(monkeypatch):
     """Blocks so small that every path through them is taken on small pools."""
     monkeypatch.setattr(distances, "CANDIDATES", 20)
     monkeypatch.setattr(distances, "CENTRES", 3)
-    monkeypatch.setattr(distances, "DRAWS", 4)
+    monkeypatch.setattr(seeding, "CENTRES", 3)
+    monkeypatch.setattr(seeding, "DRAWS", 4)
 
 
 # -- KCenter --------------------------------------------------------------------------------------
@@ -153,7 +154,7 @@ def test_badge_with_a_pass_per_pick_is_plain_kmeans_plus_plus(bias, library, dty
 def test_badge_draws_from_the_exact_distribution(refresh, draws, monkeypatch):
     """The second and third pick over many seeds; the plain D in place of D^2 is told apart."""
     if draws is not None:
-        monkeypatch.setattr(distances, "DRAWS", draws)
+        monkeypatch.setattr(seeding, "DRAWS", draws)
     pool = make_pool(n=6, dimensions=2, classes=3, seed=4)
     outputs = Outputs(features=pool.features, probs=pool.probs).check()
     counts = np.zeros((6, 6))
@@ -201,7 +202,7 @@ def test_badge_takes_no_copy_before_it_must(refresh, library, dtype):
 
 @pytest.mark.parametrize("refresh", [1, "auto"])
 def test_badge_never_takes_an_item_twice_even_if_only_rounding_is_left(refresh, dtype, monkeypatch):
-    monkeypatch.setattr(distances, "ROUNDING", 0)
+    monkeypatch.setattr(seeding, "ROUNDING", 0)
     pool = make_pool(n=3, dimensions=300)
     features, probs = pool.features.astype(dtype), softmax(pool.logits / 20).astype(dtype)
     rows = np.repeat(np.arange(3), 8)
