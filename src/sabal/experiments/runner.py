@@ -203,7 +203,7 @@ def run_points(
 ) -> Iterator[Point]:
     """The rounds of one run as points of its curve."""
     pool, held_out = experiment.split(len(dataset.x_train))
-    learner = _learner(experiment, dataset, pool, held_out)
+    learner = learner_of(experiment, dataset, pool, held_out)
     journal = Journal(run_folder(folder, strategy, seed))
     oracle = SimulatedOracle(dataset.y_train[pool])
     for each in run_rounds(learner, oracle, experiment.plan(strategy, seed), journal):
@@ -223,9 +223,10 @@ def run_folder(folder: Path, strategy: str, seed: int) -> Path:
     return folder / "runs" / strategy / f"seed-{seed:03d}"
 
 
-def _learner(
+def learner_of(
     experiment: Experiment, dataset: Dataset, pool: np.ndarray, held_out: np.ndarray
 ) -> Learner:
+    """The model of the experiment over the rows `pool`, with `held_out` for validation."""
     test = dataset.x_test, dataset.y_test, dataset.classes
     recipe = experiment.network_recipe()
     if recipe is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +15,14 @@ from sabal.solvers.solution import Solution, solution_of
 
 SCORES = ("optimal-step", "first-order")
 
-BLOCK_CANDIDATES = 2048
-"""How many items a pass gathers when picks are made in blocks (K in method.md 5)."""
+CANDIDATES_PER_PICK = 64
+"""How many candidates a pass gathers for each pick that follows it (K / L in method.md 5)."""
+
+FEWEST_PICKS = 32
+"""At least this many picks follow a pass (L in method.md 5)."""
 
 RUNNERS_UP = 16
 """Among how many of the best a pick is decided in float64."""
-
-BLOCK_PICKS = 32
-"""How many picks are made among them before the next pass (L in method.md 5)."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Greedy:
         3, step * grad_j - bonus_j, which ignores the size of the atom.
     step: tau of the printed line 3.
     refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" reads the pool
-        every 32 picks and makes them among the 2,048 best items of that read; a pool no larger
-        than that is read once and every pick sees all of it.
+        every L picks and makes them among the 64 L best items of that read, with L of at least 32
+        and sqrt(n) / 8; a pool no larger than 64 L is read once and every pick sees all of it.
     """
 
     score: str = "optimal-step"
@@ -93,12 +94,17 @@ class Greedy:
         )
 
     def _block(self, n: int, budget: int) -> tuple[int, int]:
-        """Picks per pass, and how many candidates a pass gathers."""
-        if self.refresh == "auto":
-            # A block that holds the whole pool never goes stale.
-            return (budget, n) if n <= BLOCK_CANDIDATES else (BLOCK_PICKS, BLOCK_CANDIDATES)
-        picks = int(self.refresh)
-        return picks, RUNNERS_UP if picks == 1 else max(BLOCK_CANDIDATES, 2 * picks)
+        """Picks per pass (L), and how many candidates a pass gathers (K)."""
+        if self.refresh == 1:
+            return 1, RUNNERS_UP
+        if self.refresh != "auto":
+            picks = int(self.refresh)
+        else:
+            # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
+            picks = max(FEWEST_PICKS, round(math.sqrt(n / CANDIDATES_PER_PICK)))
+        candidates = CANDIDATES_PER_PICK * picks
+        # A block that holds the whole pool never goes stale.
+        return (budget, n) if n <= candidates and self.refresh == "auto" else (picks, candidates)
 
     def _decrease(
         self, problem: Problem, atoms: Operator, items: slice | np.ndarray, residual: np.ndarray
