@@ -120,28 +120,58 @@ class DenseProblem:
 # -- Algorithms 1 and 2, line by line ------------------------------------------------------------
 
 
+def greedy_scores(problem: DenseProblem, w, score="optimal-step", tau=1.0):
+    """Line 3: what every item would bring; the smallest is picked."""
+    gradient = problem.gradient(w)
+    values = np.empty(problem.n)
+    for j in range(problem.n):
+        if score == "first-order":
+            values[j] = tau * gradient[j] - problem.bonus[j]
+        else:
+            curvature = np.sum(problem.phi[:, j] ** 2) + problem.beta
+            gain = max(-gradient[j], 0.0) ** 2 / (4 * curvature) if curvature > 0 else 0.0
+            values[j] = -gain - problem.bonus[j]
+    return values
+
+
 def greedy(problem: DenseProblem, score="optimal-step", tau=1.0):
     w, support = np.zeros(problem.n), []  # line 1
     while len(support) < problem.budget:  # line 2
-        gradient = problem.gradient(w)
-        best, best_score = None, np.inf
-        for j in range(problem.n):  # line 3
-            if j in support:
-                continue
-            if score == "first-order":
-                value = tau * gradient[j] - problem.bonus[j]
-            else:
-                curvature = np.sum(problem.phi[:, j] ** 2) + problem.beta
-                gain = max(-gradient[j], 0.0) ** 2 / (4 * curvature) if curvature > 0 else 0.0
-                value = -gain - problem.bonus[j]
-            if value < best_score:
-                best, best_score = j, value
+        values = greedy_scores(problem, w, score, tau)
+        best = min((j for j in range(problem.n) if j not in support), key=lambda j: values[j])
         support.append(best)  # line 4
         unit = np.zeros(problem.n)
         unit[best] = 1.0
         mu = problem.line_search(unit, w)  # line 5
         w = problem.debias(w - mu * unit, support)  # line 6
         w = np.maximum(w, 0.0)  # line 7
+    return np.array(support), w[support]
+
+
+def block_greedy(problem: DenseProblem, picks, candidates, score="optimal-step"):
+    """Greedy in blocks: candidates by one ranking, weights of the block, then all of them."""
+    w, support = np.zeros(problem.n), []
+    while len(support) < problem.budget:
+        values = greedy_scores(problem, w, score)
+        free = [j for j in range(problem.n) if j not in support]
+        few = sorted(free, key=lambda j: values[j])[:candidates]
+        block = []
+        while len(block) < picks and len(support) < problem.budget:
+            values = greedy_scores(problem, w, score)
+            best = min((j for j in sorted(few) if j not in block), key=lambda j: values[j])
+            block.append(best)
+            support.append(best)
+            unit = np.zeros(problem.n)
+            unit[best] = 1.0
+            w = problem.debias(w - problem.line_search(unit, w) * unit, block)
+            w = np.maximum(w, 0.0)
+        part = problem.phi[:, support]
+        normal = part.T @ part + problem.beta * np.eye(len(support))
+        best_weights = np.linalg.solve(normal, part.T @ problem.v + problem.beta)
+        w = np.zeros(problem.n)
+        w[support] = np.maximum(best_weights, 0.0)
+        if best_weights.min() < 0:
+            w = np.maximum(problem.debias(w, support), 0.0)
     return np.array(support), w[support]
 
 

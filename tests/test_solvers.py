@@ -11,6 +11,7 @@ import reference
 import sabal
 from sabal.operators import Dense
 from sabal.problem import Problem
+from sabal.solvers import greedy, picks
 from sabal.solvers.refit import best_weights
 from test_problem import problems
 
@@ -42,6 +43,27 @@ def test_greedy_at_the_printed_settings_is_algorithm_1(alpha, beta):
         indices, weights = reference.greedy(twin, "first-order")
         np.testing.assert_array_equal(solution.indices, indices)
         np.testing.assert_allclose(solution.weights, weights, atol=1e-5)
+
+
+@pytest.mark.parametrize("score", ["optimal-step", "first-order"])
+@pytest.mark.parametrize("seed", range(6))
+def test_block_greedy_is_its_plain_twin(seed, score, library, dtype, monkeypatch):
+    """With conjugate gradients run to their end, and float32 atoms that float64 holds exactly."""
+    monkeypatch.setattr(picks, "MOST_STEPS", 500)
+    monkeypatch.setattr(picks, "SETTLED", 1e-14)
+    monkeypatch.setattr(greedy, "CANDIDATES_PER_PICK", 5)
+    rng = np.random.default_rng(seed)
+    atoms = (rng.normal(size=(60, 7)) + rng.normal()).astype(dtype)
+    sigma2 = rng.random(60) / 60
+    ours = Problem.from_atoms(library(atoms), sigma2, 14, alpha=1.0, beta=0.3)
+    twin = reference.DenseProblem.literal(atoms.astype("float64"), sigma2, 14, 1.0, 0.3)
+    solution = sabal.Greedy(score=score, refresh=4).solve(ours)
+    indices, weights = reference.block_greedy(twin, 4, 20, score)
+    assert solution.indices.tolist() == indices.tolist()
+    np.testing.assert_allclose(solution.weights, weights, atol=1e-5)
+    assert solution.passes == 4
+    assert len(solution.history) == 14
+    assert solution.history[-1] == pytest.approx(solution.objective)
 
 
 @pytest.mark.parametrize("kind", ["gradient", "posterior"])

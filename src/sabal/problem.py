@@ -193,16 +193,16 @@ class Problem:
         """Algorithm 4 (De-bias) over `atoms`, then weights clipped at zero; with the new residual.
 
         `atoms` are those of S, not of the positive weights as printed: a weight that was clipped
-        may come back, and S keeps its b items.
+        may come back, and S keeps its b items. With only some atoms of S the other weights stay.
         """
         step = self.gradient(atoms, weights, residual)
         step_sum = atoms.combine(step)
         mu = self.line_search(residual, weights, step, step_sum)
-        weights = weights - mu * step
-        if weights.min(initial=0.0) < 0:
-            weights = np.maximum(weights, 0.0)
-            return weights, self.target - atoms.combine(weights)
-        return weights, residual + mu * step_sum
+        adjusted = weights - mu * step
+        if adjusted.min(initial=0.0) < 0:
+            adjusted = np.maximum(adjusted, 0.0)
+            return adjusted, residual + atoms.combine(weights - adjusted)
+        return adjusted, residual + mu * step_sum
 
     def prox(
         self, point_N: np.ndarray, step_size: float, rule: str

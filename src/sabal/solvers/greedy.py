@@ -1,4 +1,4 @@
-"""Algorithm 1: one item at a time, de-biased after every pick, with few passes over the pool."""
+"""Algorithm 1: one item at a time, with few passes over the pool."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 
 from sabal.arrays import top_k
 from sabal.checks import check_choice, check_number, check_whole
-from sabal.operators import Growing, Operator
 from sabal.problem import Problem
-from sabal.solvers.solution import Solution, solution_of
+from sabal.solvers.picks import Picks
+from sabal.solvers.solution import Solution
 
 SCORES = ("optimal-step", "first-order")
 
@@ -35,7 +35,8 @@ class Greedy:
     step: tau of the printed line 3.
     refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" reads the pool
         every L picks and makes them among the 64 L best items of that read, with L of at least 32
-        and sqrt(n) / 8; a pool no larger than 64 L is read once and every pick sees all of it.
+        and sqrt(n) / 8; a pool no larger than 64 L is read once, every pick sees all of it, and
+        that is Algorithm 1 again.
     """
 
     score: str = "optimal-step"
@@ -50,48 +51,65 @@ class Greedy:
 
     def solve(self, problem: Problem) -> Solution:
         """Pick `problem.budget` items."""
-        n, budget = problem.size, problem.budget
-        picks_per_pass, candidates = self._block(n, budget)
-        chosen: list[int] = []
-        scores: list[float] = []
-        history: list[float] = []
-        weights, residual = np.zeros(0), problem.target
-        support = Growing(problem.atoms.take(np.zeros(0, dtype=np.int64)), budget)
-        available_N = np.ones(n, dtype=bool)
+        picks_per_pass, candidates = self._block(problem.size, problem.budget)
+        picks = Picks(problem)
         passes = 0
-        while len(chosen) < budget:
+        while picks.missing:
             # A pass: the only place where the whole pool is read.
-            decrease_N = self._decrease(problem, problem.atoms, slice(None), residual)
+            product_N = problem.atoms.correlate(problem.fidelity * picks.residual)
+            decrease_N = self._decrease(problem, slice(None), product_N)
             candidates_K = top_k(
-                np.where(available_N, decrease_N, -np.inf),
-                min(candidates, n - len(chosen)),
+                np.where(picks.available_N, decrease_N, -np.inf),
+                min(candidates, problem.size - len(picks.items)),
             )
             passes += 1
-            block = problem.atoms.gather(candidates_K)
-            for _ in range(min(picks_per_pass, budget - len(chosen), candidates_K.size)):
-                decrease_K = self._decrease(problem, block, candidates_K, residual)
-                decrease_K[~available_N[candidates_K]] = -np.inf
-                # The rounding of float32 does not decide: the best few are scored in float64.
-                best_R = np.sort(candidates_K[top_k(decrease_K, min(RUNNERS_UP, decrease_K.size))])
-                best_R = best_R[available_N[best_R]]
-                runners_up = problem.atoms.take(best_R)
-                decrease_R = self._decrease(problem, runners_up, best_R, residual)
-                r = int(np.argmax(decrease_R))
-                j = int(best_R[r])
-                available_N[j] = False
-                chosen.append(j)
-                scores.append(float(decrease_R[r]))
-                support.add(runners_up, r)
-                weights, residual = _step_and_debias(problem, support, weights, residual, j)
-                history.append(problem.value(np.asarray(chosen), weights, residual))
-        return solution_of(
-            problem,
-            np.asarray(chosen, dtype=np.int64),
-            weights,
-            np.asarray(scores),
-            passes=passes,
-            history=history,
-        )
+            count = min(picks_per_pass, picks.missing, candidates_K.size)
+            if count == 1 or count == problem.budget:
+                self._pick_one_by_one(picks, candidates_K, count)
+            else:
+                self._pick_a_block(picks, candidates_K, product_N[candidates_K], count)
+        return picks.solution(passes)
+
+    def _pick_one_by_one(self, picks: Picks, candidates_K: np.ndarray, count: int) -> None:
+        """Algorithm 1 to the letter: all weights are adjusted after every pick."""
+        problem = picks.problem
+        block = problem.atoms.gather(candidates_K)
+        for _ in range(count):
+            product_K = block.correlate(problem.fidelity * picks.residual)
+            self._pick(picks, candidates_K, product_K, adjusted=len(picks.items) + 1)
+
+    def _pick_a_block(
+        self, picks: Picks, candidates_K: np.ndarray, product_K: np.ndarray, count: int
+    ) -> None:
+        """Picks that adjust the weights of their own block only; then all weights, and fully.
+
+        Not from the paper, which adjusts all weights a little after every pick: that costs as much
+        as the picks themselves once there are many, and ends further from the best weights.
+        """
+        problem = picks.problem
+        block = problem.atoms.gather(candidates_K)
+        for k in range(count):
+            before = picks.residual
+            self._pick(picks, candidates_K, product_K, adjusted=k + 1)
+            change = picks.residual - before
+            product_K = product_K + block.correlate(problem.fidelity * change)
+        picks.settle()
+
+    def _pick(
+        self, picks: Picks, candidates_K: np.ndarray, product_K: np.ndarray, adjusted: int
+    ) -> None:
+        """Line 3 among the candidates, whose <a_j, gamma r> are `product_K`."""
+        problem = picks.problem
+        decrease_K = self._decrease(problem, candidates_K, product_K)
+        decrease_K[~picks.available_N[candidates_K]] = -np.inf
+        # The rounding of float32 does not decide: the best few are scored in float64.
+        best_R = np.sort(candidates_K[top_k(decrease_K, min(RUNNERS_UP, decrease_K.size))])
+        best_R = best_R[picks.available_N[best_R]]
+        atoms_R = problem.atoms.take(best_R)
+        product_R = atoms_R.correlate(problem.fidelity * picks.residual)
+        decrease_R = self._decrease(problem, best_R, product_R)
+        r = int(np.argmax(decrease_R))
+        picks.add(int(best_R[r]), atoms_R, r, float(decrease_R[r]), adjusted)
 
     def _block(self, n: int, budget: int) -> tuple[int, int]:
         """Picks per pass (L), and how many candidates a pass gathers (K)."""
@@ -107,10 +125,13 @@ class Greedy:
         return (budget, n) if n <= candidates and self.refresh == "auto" else (picks, candidates)
 
     def _decrease(
-        self, problem: Problem, atoms: Operator, items: slice | np.ndarray, residual: np.ndarray
+        self, problem: Problem, items: slice | np.ndarray, product: np.ndarray
     ) -> np.ndarray:
-        """By how much line 3 expects f to fall when an item joins S with weight zero so far."""
-        gradient = problem.gradient(atoms, 0.0, residual)
+        """By how much line 3 expects f to fall when an item joins S with weight zero so far.
+
+        product: <a_j, gamma r> of the items.
+        """
+        gradient = -2.0 * (problem.beta + product)
         bonus = problem.bonus_N[items]
         if self.score == "first-order":
             return bonus - self.step * gradient
@@ -121,17 +142,3 @@ class Greedy:
             downhill**2, 4.0 * curvature, out=np.zeros_like(downhill), where=curvature > 0
         )
         return gain + bonus
-
-
-def _step_and_debias(
-    problem: Problem, support: Growing, weights: np.ndarray, residual: np.ndarray, item: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Lines 5 to 7: the best step along the newest weight, then de-bias over S and clip."""
-    atoms = support.atoms
-    newest = atoms.with_factors(tuple(factor[-1:] for factor in atoms.factors))
-    slope = problem.gradient(newest, 0.0, residual)[0]
-    curvature = problem.curvature_N[item]
-    step = -slope / (2.0 * curvature) if curvature > 0 else 0.0
-    weights = np.append(weights, step)
-    residual = residual - newest.combine(np.array([step]))
-    return problem.debias(atoms, weights, residual)
