@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sabal.api import choose
-from sabal.errors import FileError
+from sabal.errors import FileError, InputError
 from sabal.experiments.datasets import Dataset, load
 from sabal.experiments.presets import Figure
 from sabal.experiments.runner import Experiment, learner_of
@@ -67,6 +67,10 @@ class _FirstQuery:
     """A network trained on the first labels, and what is left to choose from."""
 
     def __init__(self, experiment: Experiment, dataset: Dataset, folder: Path, seed: int) -> None:
+        if experiment.network_recipe() is None:
+            raise InputError(
+                "a network, whose forward pass is timed", repr(experiment.model), "choose a network"
+            )
         self.experiment, self.seed = experiment, seed
         pool, held_out = experiment.split(len(dataset.x_train))
         labels = dataset.y_train[pool]
