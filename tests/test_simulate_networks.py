@@ -23,9 +23,10 @@ from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.experiments import networks
 from sabal.experiments.curves import Point
 from sabal.experiments.datasets import load
+from sabal.experiments.experiment import MODELS, Experiment
 from sabal.experiments.networks import NetworkLearner
 from sabal.experiments.parallel import side_by_side
-from sabal.experiments.runner import MODELS, Experiment, rounds_done
+from sabal.experiments.runner import rounds_done
 from sabal.experiments.show import TimeLeft
 from sabal.experiments.simulate import simulate
 from sabal.models import training
@@ -89,10 +90,9 @@ def test_the_folder_says_everything(finished):
     assert (config["validation"], config["pool"]) == (50, 300)
     assert config["recipe"]["epochs"] == 4
     assert config["recipe"]["weight_decay"] == 5e-4
-    assert Experiment(**{**config, "strategies": tuple(config["strategies"])}).config() == {
-        **config,
-        "strategies": tuple(config["strategies"]),
-    }
+    assert len(config.pop("data")) == 16
+    config["strategies"] = tuple(config["strategies"])
+    assert Experiment(**config).config() == config
     assert len(list(folder.glob("runs/*/*/rounds/*/model.safetensors"))) == 2 * 2 * 3
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 
 class SabalError(Exception):
     """Something the caller can put right.
@@ -38,6 +41,12 @@ class MissingPackageError(SabalError):
 
 class SabalWarning(UserWarning):
     """The answer is what was asked for, but perhaps not what was hoped for."""
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "pick one of these") -> str:
+    """What to do about a wrong name: the one that it looks like, if there is one."""
+    close = difflib.get_close_matches(name.lower(), list(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else otherwise
 
 
 def _one_line(text: str) -> str:

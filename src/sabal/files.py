@@ -42,6 +42,16 @@ def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
     return target
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder, and those that it is in, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(
+            f"to make the folder {path}", error.strerror or str(error), "choose another folder"
+        ) from None
+
+
 def write_text_whole(path: str | Path, text: str) -> Path:
     """Write `text` in UTF-8 to a file that is whole or absent."""
     return write_whole(path, lambda target: _write_text(target, text))

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.files import write_text_whole
+from sabal.files import make_folder, write_text_whole
 from sabal.oracle import Answers
 from sabal.selection import Selection
 
@@ -35,7 +35,7 @@ class Journal:
         `may_change` are keys that add runs or take them away, and change none.
         """
         path = self.folder / "config.json"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         if not path.exists():
             _write_json(path, config)
             return
@@ -112,7 +112,7 @@ class Journal:
 
     def keep_model(self, number: int, save: Callable[[Path], bool]) -> None:
         """Let `save` store the model of a round; it may decline."""
-        self._round(number).mkdir(parents=True, exist_ok=True)
+        make_folder(self._round(number))
         temporary = self._round(number) / ".model"
         if save(temporary):
             temporary.replace(self.model_path(number))
@@ -130,7 +130,7 @@ class Journal:
         return _read_json(path) if path.exists() else None
 
     def _write(self, number: int, name: str, record: dict[str, Any]) -> None:
-        self._round(number).mkdir(parents=True, exist_ok=True)
+        make_folder(self._round(number))
         _write_json(self._round(number) / name, record)
 
 

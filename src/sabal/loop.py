@@ -35,6 +35,10 @@ class Learner(Protocol):
     def size(self) -> int:
         """The number of items in the pool, labelled or not."""
 
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """The parts of `outputs` once it is trained, by name."""
+
     def train(
         self, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None, seed: int
     ) -> None:
@@ -95,6 +99,16 @@ class Plan:
         if self.stable_rounds is not None:
             check_whole(self.stable_rounds, "stable_rounds")
 
+    def check_pool(self, size: int) -> None:
+        """Refuse to ask for more labels than a pool of `size` items has."""
+        wanted = self.initial + self.batch * self.rounds
+        if wanted > size:
+            raise InputError(
+                f"initial + batch * rounds of at most {size}, the size of the pool",
+                str(wanted),
+                "ask for fewer labels",
+            )
+
 
 @dataclass(frozen=True)
 class Round:
@@ -121,13 +135,7 @@ def run_rounds(learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -
     Ends after the last round of the plan, when a rule says stop, or with a round whose
     `open_items` wait for the oracle.
     """
-    wanted = plan.initial + plan.batch * plan.rounds
-    if wanted > learner.size:
-        raise InputError(
-            f"initial + batch * rounds of at most {learner.size}, the size of the pool",
-            str(wanted),
-            "ask for fewer labels",
-        )
+    plan.check_pool(learner.size)
     run = _Run(learner, oracle, plan, journal)
     for number in range(plan.rounds + 1):
         current = run.round(number)

@@ -6,12 +6,11 @@ where it has one that cannot be measured here, `reasons` says why.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sabal.errors import UnknownNameError
+from sabal.errors import UnknownNameError, did_you_mean
 
 SCRIPTS = Path(__file__).parent / "peers"
 
@@ -137,10 +136,9 @@ def chosen_peers(peers: Sequence[str | Peer] | None) -> tuple[Peer, ...]:
         elif peer in known:
             chosen.append(known[peer])
         else:
-            close = difflib.get_close_matches(peer, known, n=1, cutoff=0.4)
             raise UnknownNameError(
                 f"peers out of {', '.join(known)}",
                 repr(peer),
-                f"did you mean {close[0]!r}?" if close else "pick some of these, or none",
+                did_you_mean(peer, known, otherwise="pick some of these, or none"),
             )
     return tuple(chosen)

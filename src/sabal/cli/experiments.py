@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sabal.cli.parse import parse_options
-from sabal.cli.root import app
+from sabal.cli.parse import parse_names, parse_options
+from sabal.cli.root import app, resumable
 from sabal.errors import SabalWarning
 
 
@@ -17,13 +17,19 @@ from sabal.errors import SabalWarning
 def simulate(
     dataset: Annotated[
         str,
-        typer.Argument(help="digits, mnist, fashion-mnist, cifar10, cifar100, svhn, npz:FILE, ..."),
+        typer.Argument(
+            help="digits, mnist, fashion-mnist, cifar10, cifar100 or svhn; or your own: npz:FILE "
+            "(x_train, y_train, x_test, y_test, or x and y), a folder with a sub-folder of images "
+            "for every class, or a .csv file with the columns text and label."
+        ),
     ],
     strategies: Annotated[
         str, typer.Option(help="Names out of `sabal strategies`, with commas between.")
     ] = "sabal,badge,margin,random",
     seeds: Annotated[int, typer.Option(help="How many times each, with paired draws.")] = 5,
-    initial: Annotated[int, typer.Option("--init", help="Labels before the first choice.")] = 20,
+    initial: Annotated[
+        int, typer.Option("--init", "--initial", help="Labels before the first choice.")
+    ] = 20,
     batch: Annotated[int, typer.Option(help="Labels a round.")] = 20,
     rounds: Annotated[int, typer.Option(help="Rounds after the first labels.")] = 8,
     model: Annotated[
@@ -67,13 +73,14 @@ def simulate(
 
     Example: `sabal simulate digits --strategies sabal,margin,random --seeds 3 --out runs/digits`
     """
-    from sabal.experiments.runner import Experiment, rounds_done
+    from sabal.experiments.experiment import Experiment
+    from sabal.experiments.runner import rounds_done
     from sabal.experiments.show import print_results, progress
     from sabal.experiments.simulate import simulate as run
 
     experiment = Experiment(
         dataset=dataset,
-        strategies=tuple(dict.fromkeys(strategies.split(","))),
+        strategies=parse_names(strategies, "--strategies"),
         seeds=seeds,
         initial=initial,
         batch=batch,
@@ -82,15 +89,16 @@ def simulate(
         first=first,
         weighted=weighted,
         data_dir=None if data_dir is None else str(data_dir),
-        recipe=parse_options(changes or []),
+        recipe=parse_options(changes or [], "--set", "epochs=50"),
         validation=validation,
         pool=pool,
     )
     folder = out or Path("runs") / dataset.replace(":", "-").replace("/", "-")
     already_done = rounds_done(experiment, folder)
-    with warnings.catch_warnings(), progress(experiment, already_done) as on_round:
+    with resumable("the same command goes on"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SabalWarning)
-        points = run(experiment, folder, jobs=jobs, on_round=on_round)
+        with progress(experiment, already_done) as on_round:
+            points = run(experiment, folder, jobs=jobs, on_round=on_round)
     print_results(points, folder, as_json=as_json)
 
 

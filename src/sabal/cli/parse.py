@@ -20,22 +20,35 @@ def parse_numbers(text: str, name: str) -> list[int]:
         ) from None
 
 
-def parse_options(texts: list[str]) -> dict[str, Any]:
-    """name=value texts as keyword arguments; values are JSON, or words."""
-    pairs = [_parse_option(text) for text in texts]
+def parse_options(
+    texts: list[str], flag: str = "--option", example: str = "alpha=2.0"
+) -> dict[str, Any]:
+    """name=value texts as keyword arguments; values are JSON, or words.
+
+    flag, example: what the option is called and looks like, for the message.
+    """
+    pairs = [_parse_option(text, flag, example) for text in texts]
     names = [name for name, _ in pairs]
     for name in names:
         if names.count(name) > 1:
-            raise InputError("every --option once", f"`{name}` twice", "leave one of them out")
+            raise InputError(f"every {flag} once", f"`{name}` twice", "leave one of them out")
     return dict(pairs)
 
 
-def _parse_option(text: str) -> tuple[str, Any]:
+def _parse_option(text: str, flag: str, example: str) -> tuple[str, Any]:
     name, found, value = text.partition("=")
     if not found or not name:
-        raise InputError("--option as name=value", repr(text), "write for instance alpha=2.0")
+        raise InputError(f"{flag} as name=value", repr(text), f"write for instance {example}")
     try:
         return name.replace("-", "_"), json.loads(value)
     except json.JSONDecodeError:
         # Words need no quotes: uncertainty=entropy.
         return name.replace("-", "_"), value
+
+
+def parse_names(text: str, flag: str) -> tuple[str, ...]:
+    """Names with commas between, blanks around them dropped, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not names:
+        raise InputError(f"{flag} as names with commas between", repr(text), "name at least one")
+    return names

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sabal.cli.root import app
+from sabal.cli.root import app, resumable
 from sabal.errors import SabalWarning
 
 
@@ -58,7 +58,7 @@ def reproduce(
         out=out,
         resume=resume,
     )
-    with warnings.catch_warnings():
+    with resumable("the same command with --resume goes on"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SabalWarning)
         sections = run(request, watch=progress, say=print)
     print_sections(table_of(table), sections)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import typer
@@ -39,6 +41,15 @@ def main() -> None:
         _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`")
     else:
         sys.exit(result if isinstance(result, int) else 0)
+
+
+@contextmanager
+def resumable(how: str) -> Iterator[None]:
+    """Tell whoever interrupts a long command how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        _fail(f"interrupted; every finished round is kept: {how}", code=130)
 
 
 def _fail(message: str, code: int = 2) -> None:

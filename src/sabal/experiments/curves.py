@@ -199,11 +199,12 @@ def verdict(summaries: Sequence[Summary]) -> str:
         )
     if all(s.worse for s in compared):
         return f"Active learning hurts here: every strategy is worse than random ({figures})."
+    among = f" among {len(compared)} strategies" if len(compared) > 1 else ""
     if (best.high or 0.0) > WORTHWHILE:
         return (
             f"It cannot be told yet whether active learning helps here: the best, {best.strategy}, "
             f"is {best.difference:+.2f} points of area from random ({figures}), which may be "
-            f"chance among {len(compared)} strategies. Run more seeds."
+            f"chance{among}. Run more seeds."
         )
     return (
         f"Active learning is not helping here: the best, {best.strategy}, is "

@@ -124,7 +124,7 @@ def _text_rows(path: Path, text_column: str, label_column: str) -> tuple[list[st
                     raise FileError(
                         f"a column `{column}` in {path}",
                         f"the columns {', '.join(columns) or '(none)'}",
-                        "rename a column, or say which ones hold the text and the label",
+                        f"name the columns {text_column} and {label_column}",
                     )
             texts, words = [], []
             for row in rows:

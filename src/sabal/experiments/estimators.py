@@ -64,6 +64,11 @@ class EstimatorLearner:
         """The number of items in the pool."""
         return len(self.x_pool)
 
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """What a trained estimator says."""
+        return ("features", "probs", "label_probs", "labeled_features")
+
     def train(
         self, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None, seed: int
     ) -> None:

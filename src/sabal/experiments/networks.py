@@ -74,6 +74,8 @@ class NetworkLearner:
         self.validation = (
             None if validation is None else (channels_first(validation[0]), validation[1])
         )
+        # A network that does not fit the data is better refused before anything is trained.
+        models.build(recipe.network, self.x_pool.shape[1:], classes, **recipe.network_options)
         self.network: Headed | None = None
         self._lessons = _Lessons(np.empty(0, np.int64), np.empty(0, np.int64), None)
 
@@ -81,6 +83,12 @@ class NetworkLearner:
     def size(self) -> int:
         """The number of items in the pool."""
         return len(self.x_pool)
+
+    @property
+    def gives(self) -> tuple[str, ...]:
+        """What a trained network says, with posterior samples where the recipe has some."""
+        own = ("log_probs",) if self.recipe.samples else ("label_probs",)
+        return ("features", "logits", "probs", "labeled_features", *own)
 
     @cached_property
     def statistics(self) -> dict[str, list[float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from typing import Any
@@ -87,7 +88,16 @@ def _begin_worker(news: Any, stop: Any) -> None:
     _news, _stop = news, stop
     # A worker must not wait for reports to be read: its result repeats them.
     news.cancel_join_thread()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     one_thread()
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot tell its workers to stop; what they wrote is whole."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def one_thread() -> None:

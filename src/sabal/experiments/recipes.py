@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from sabal.checks import check_choice, check_number, check_whole
-from sabal.errors import InputError, UnknownNameError
+from sabal.errors import InputError, UnknownNameError, did_you_mean
 
 NETWORK_OPTIONS: dict[str, tuple[str, ...]] = {
     "lenet5": ("width", "dropout", "head", "prior_variance"),
@@ -142,7 +142,7 @@ def recipe_of(name: str, overrides: Mapping[str, Any]) -> Recipe:
     """
     if name not in RECIPES:
         raise UnknownNameError(
-            f"a recipe out of {', '.join(RECIPES)}", repr(name), "pick one of these"
+            f"a recipe out of {', '.join(RECIPES)}", repr(name), did_you_mean(name, RECIPES)
         )
     changes = dict(overrides)
     network = changes.get("network", RECIPES[name].network)
@@ -159,7 +159,7 @@ def recipe_of(name: str, overrides: Mapping[str, Any]) -> Recipe:
             raise UnknownNameError(
                 f"settings of {name}: {', '.join((*own, *of_network))}",
                 repr(change),
-                "leave it out or rename it",
+                did_you_mean(change, (*own, *of_network), otherwise="leave it out"),
             )
     changes["network_options"] = {
         **RECIPES[name].network_options,

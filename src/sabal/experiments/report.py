@@ -78,7 +78,7 @@ def summary_cells(summary: Summary) -> list[str]:
     return [
         summary.strategy,
         f"{summary.auc:.2f}",
-        f"{summary.std:.2f}",
+        f"{summary.std:.2f}" if summary.seeds > 1 else "",
         "" if summary.difference is None else f"{summary.difference:+.2f}",
         "" if summary.low is None else f"{summary.low:+.2f} to {summary.high:+.2f}",
         f"{summary.final_accuracy:.1%}",

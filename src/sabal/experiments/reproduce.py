@@ -18,6 +18,7 @@ from sabal.checks import check_choice, check_whole
 from sabal.errors import FileError, InputError
 from sabal.experiments.curves import Point, summarise
 from sabal.experiments.datasets import load
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.presets import SCALES, Figure, Preset, Table, presets_of, table_of
 from sabal.experiments.reproduce_scale import (
     changed,
@@ -28,9 +29,10 @@ from sabal.experiments.reproduce_scale import (
     scaled,
 )
 from sabal.experiments.reproduce_times import time_first_query
-from sabal.experiments.runner import Experiment, rounds_done, run_folder
+from sabal.experiments.runner import rounds_done, run_folder
 from sabal.experiments.simulate import simulate
 from sabal.experiments.tables import Row, Section, plan_lines, write_table
+from sabal.files import make_folder
 from sabal.journal import Journal
 
 Watch = Callable[[Experiment, int], AbstractContextManager[Callable[[Point], None]]]
@@ -132,7 +134,7 @@ def _reproduce_one(
     here = fitted(request.preset(paper), load(paper.dataset, data_dir=data_dir))
     experiment = experiment_of(here, data_dir)
     folder = _folder(request, paper)
-    _make(folder)
+    make_folder(folder)
     changes = differences(paper, here)
     for line in plan_lines(table, here, request.scale, changes):
         say(line)
@@ -156,15 +158,6 @@ def _reproduce_one(
         work_seconds=work,
         picture=None if table.timed else f"{table.name}/{here.dataset}/curves.png",
     ).save(folder)
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"to make the folder {folder}", error.strerror or str(error), "choose another --out"
-        ) from None
 
 
 def area_rows(points: list[Point], preset: Preset) -> list[Row]:

@@ -9,8 +9,8 @@ from typing import Any
 from sabal.checks import check_choice
 from sabal.errors import UnknownNameError
 from sabal.experiments.datasets import Dataset
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.presets import SCALES, Preset
-from sabal.experiments.runner import Experiment
 
 CHANGEABLE = (
     "model",

@@ -12,10 +12,11 @@ import numpy as np
 from sabal.api import choose
 from sabal.errors import FileError, InputError
 from sabal.experiments.datasets import Dataset, load
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.presets import Figure
-from sabal.experiments.runner import Experiment, learner_of
+from sabal.experiments.runner import learner_of
 from sabal.experiments.tables import Row
-from sabal.files import write_text_whole
+from sabal.files import make_folder, write_text_whole
 from sabal.journal import Journal
 from sabal.loop import Plan, run_rounds
 from sabal.oracle import SimulatedOracle
@@ -45,7 +46,7 @@ def time_first_query(
             path = folder / "times" / label / f"seed-{seed:03d}.json"
             if not path.exists():
                 measured = first.measure(label)
-                path.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(path.parent)
                 write_text_whole(path, json.dumps(measured))
                 say(f"seed {seed}, {label}: {measured['seconds']:.3f} s")
             times[label].append(read_times(path))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,135 +11,16 @@ from typing import Any
 import numpy as np
 
 from sabal.checks import check_whole
-from sabal.errors import InputError, UnknownNameError
+from sabal.errors import FileError
 from sabal.experiments.curves import Point
 from sabal.experiments.datasets import Dataset, load
 from sabal.experiments.estimators import ESTIMATORS, EstimatorLearner
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.parallel import side_by_side
-from sabal.experiments.recipes import RECIPES, Recipe, recipe_of
 from sabal.journal import Journal
-from sabal.loop import Learner, Plan, run_rounds
+from sabal.loop import Learner, run_rounds
 from sabal.oracle import SimulatedOracle
 from sabal.selection import Selection
-from sabal.strategies import make_strategy
-
-MODELS = (*ESTIMATORS, *RECIPES)
-"""What can be trained: scikit-learn estimators, and networks by their recipes."""
-
-SPLIT_SEED = 20220711
-"""Decides which items are held out and which are the pool: the same in every run."""
-
-FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """What is compared: everything that decides the result, and nothing else.
-
-    strategies: names out of `sabal strategies`, or labels of your own.
-    options: options of the strategies, by strategy or label; what a label stands for is its option
-        "strategy", so that one strategy can be there twice, with different options.
-    model, recipe: what is trained, and changes to the recipe of a network.
-    validation: this many training items are held out, for the temperature of networks and for
-        early stops.
-    pool: choose among this many of the other training items; None for all. Both draws are the same
-        for every seed and strategy.
-    """
-
-    dataset: str
-    strategies: tuple[str, ...]
-    seeds: int
-    initial: int
-    batch: int
-    rounds: int
-    model: str = "logistic"
-    first: str = "random"
-    weighted: bool = False
-    options: dict[str, dict[str, Any]] = field(default_factory=dict)
-    data_dir: str | None = None
-    recipe: dict[str, Any] = field(default_factory=dict)
-    validation: int = 0
-    pool: int | None = None
-
-    def __post_init__(self) -> None:
-        check_whole(self.seeds, "seeds")
-        for label in self.strategies:
-            _check_label(label)
-            make_strategy(*self.strategy_of(label))
-        check_whole(self.validation, "validation", least=0)
-        if self.pool is not None:
-            check_whole(self.pool, "pool")
-        self._check_model()
-        self.plan(self.strategies[0], 0)
-
-    def _check_model(self) -> None:
-        if self.model not in MODELS:
-            raise UnknownNameError(
-                f"a model out of {', '.join(MODELS)}", repr(self.model), "pick one of these"
-            )
-        recipe = self.network_recipe()
-        if recipe is None and (self.recipe or self.validation):
-            raise InputError(
-                f"a network, out of {', '.join(RECIPES)}, to use a recipe or a validation split",
-                f"the model {self.model!r}",
-                "choose another model, or leave these out",
-            )
-        if recipe is not None and recipe.patience is not None and not self.validation:
-            raise InputError(
-                "a validation split to be patient with",
-                f"patience={recipe.patience} and validation=0",
-                "hold out some items, for instance validation=200",
-            )
-
-    def network_recipe(self) -> Recipe | None:
-        """The whole recipe of the network; None for an estimator."""
-        return recipe_of(self.model, self.recipe) if self.model in RECIPES else None
-
-    def strategy_of(self, label: str) -> tuple[str, dict[str, Any]]:
-        """The registered strategy that a label stands for, and its options."""
-        options = dict(self.options.get(label, {}))
-        return options.pop("strategy", label), options
-
-    def plan(self, label: str, seed: int) -> Plan:
-        """The plan of one run."""
-        strategy, options = self.strategy_of(label)
-        return Plan(
-            initial=self.initial,
-            batch=self.batch,
-            rounds=self.rounds,
-            strategy=strategy,
-            options=options,
-            first=self.first,
-            weighted=self.weighted,
-            seed=seed,
-        )
-
-    def config(self) -> dict[str, Any]:
-        """What the run folder is tied to: all fields, with every setting of the recipe."""
-        recipe = self.network_recipe()
-        return {**asdict(self), "recipe": {} if recipe is None else asdict(recipe)}
-
-    def split(self, items: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the pool and of the validation split, out of a training set of `items`."""
-        wanted = self.validation + (self.pool or 1)
-        if wanted > items:
-            raise InputError(
-                f"validation + pool of at most {items}, the size of the training set",
-                f"{self.validation} + {self.pool or 'a pool of some items'}",
-                "ask for fewer",
-            )
-        drawn = np.random.default_rng(SPLIT_SEED).permutation(items)
-        last = items if self.pool is None else wanted
-        return np.sort(drawn[self.validation : last]), np.sort(drawn[: self.validation])
-
-
-def _check_label(label: str) -> None:
-    if not FOLDER_NAME.fullmatch(label):
-        raise InputError(
-            "strategies whose labels can name a folder (letters, digits and . _ + = -)",
-            repr(label),
-            "rename it",
-        )
 
 
 def run_experiment(
@@ -156,12 +35,15 @@ def run_experiment(
     on_round: called with every round when it is done, whoever did it.
     """
     check_whole(jobs, "jobs")
-    _bind(experiment, folder)
+    dataset = load(experiment.dataset, data_dir=experiment.data_dir)
+    # Before anything is written: a folder that was never begun is tied to nothing.
+    split = experiment.split(len(dataset.x_train))
+    experiment.check_feasible(learner_of(experiment, dataset, *split))
+    _bind(experiment, folder, dataset)
     if jobs > 1:
         runs = [partial(_run, experiment, folder, *run) for run in _runs(experiment)]
         return side_by_side(runs, jobs, on_round)
     points: list[Point] = []
-    dataset = load(experiment.dataset, data_dir=experiment.data_dir)
     for label, seed in _runs(experiment):
         for point in run_points(experiment, dataset, folder, label, seed):
             points.append(point)
@@ -186,15 +68,22 @@ def rounds_done(experiment: Experiment, folder: Path) -> int:
     return sum(journal.done(number) is not None for journal in journals for number in numbers)
 
 
-def _bind(experiment: Experiment, folder: Path) -> None:
-    """Tie the folder to the experiment, or see that it is tied to this one."""
-    config, journal = experiment.config(), Journal(folder)
+def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
+    """Tie the folder to the experiment and its data, or see that it is tied to these."""
+    journal = Journal(folder)
+    config = {**experiment.config(), "data": dataset.fingerprint()}
     if (folder / "config.json").exists():
         # A folder from before a field existed was begun with what is now the field's default.
         begun = journal.config()
-        later = [each for each in ("recipe", "validation", "pool") if each not in begun]
-        plain = [each for each in later if not getattr(experiment, each)]
+        later = [each for each in ("recipe", "validation", "pool", "data") if each not in begun]
+        plain = [each for each in later if not getattr(experiment, each, None)]
         config = {name: value for name, value in config.items() if name not in plain}
+    elif (folder / "runs").exists():
+        raise FileError(
+            f"config.json beside the runs in {folder}",
+            "none, so that nobody knows what these are runs of",
+            "restore it, or choose a new folder",
+        )
     journal.bind(config, may_change=("strategies", "seeds", "data_dir"))
 
 

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -22,9 +23,16 @@ from rich.table import Table
 from rich.text import Text
 
 from sabal.experiments.curves import Point, summarise, verdict
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.report import SUMMARY_HEADER, summary_cells
-from sabal.experiments.runner import Experiment
 from sabal.show import print_table
+
+SHORT_HEADER = {
+    "final accuracy": "final",
+    "seconds a selection": "seconds to select",
+    "MB a selection": "MB to select",
+}
+"""What a terminal has room for."""
 
 
 class TimeLeft(ProgressColumn):
@@ -85,9 +93,13 @@ def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> No
         found = {"summaries": [asdict(s) for s in summaries], "verdict": verdict(summaries)}
         print(json.dumps({**found, "report": str((folder / "report.html").resolve())}))
         return
-    table = Table(title="Areas under the learning curves")
+    # Lean enough for 80 columns; a strategy's name is never cut.
+    table = Table(title="Areas under the learning curves", box=SIMPLE_HEAD, padding=(0, 1))
     for name in SUMMARY_HEADER:
-        table.add_column(name, justify="left" if name == "strategy" else "right")
+        if name == "strategy":
+            table.add_column(name, no_wrap=True)
+        else:
+            table.add_column(SHORT_HEADER.get(name, name), justify="right", overflow="fold")
     for summary in summaries:
         table.add_row(*summary_cells(summary))
     print_table(table)

@@ -13,9 +13,10 @@ from typing import Any
 
 from sabal.errors import FileError
 from sabal.experiments.curves import Point
+from sabal.experiments.experiment import Experiment
 from sabal.experiments.pictures import draw_curves
 from sabal.experiments.report import write_report
-from sabal.experiments.runner import Experiment, run_experiment, selections_of
+from sabal.experiments.runner import run_experiment, selections_of
 from sabal.files import write_whole
 from sabal.journal import Journal
 
@@ -33,7 +34,7 @@ def simulate(
     points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
     _write_table([asdict(point) for point in points], folder / "results.parquet")
     _write_table(selections_of(experiment, folder), folder / "selections.parquet")
-    write_pages(points, experiment.config(), folder)
+    write_pages(points, read_config(folder), folder)
     return points
 
 
@@ -52,9 +53,9 @@ def read_points(folder: Path) -> list[Point]:
     path = folder / "results.parquet"
     if not path.is_file():
         raise FileError(
-            f"a folder that `sabal simulate` has finished at {folder}",
+            f"finished runs at {folder}",
             "no results.parquet in it",
-            "run `sabal simulate DATASET --out` with this folder first",
+            "start the command again that it was begun with (`sabal reproduce` with --resume)",
         )
     try:
         return [Point(**row) for row in pq.read_table(path).to_pylist()]

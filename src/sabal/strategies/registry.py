@@ -7,12 +7,11 @@ Strategy class.
 from __future__ import annotations
 
 import dataclasses
-import difflib
 from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from sabal.errors import UnknownNameError
+from sabal.errors import UnknownNameError, did_you_mean
 from sabal.outputs import PARTS
 from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
@@ -68,7 +67,9 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
     known = strategies()
     if name not in known:
         raise UnknownNameError(
-            f"a strategy out of {', '.join(known)}", repr(name), _suggestion(str(name), list(known))
+            f"a strategy out of {', '.join(known)}",
+            repr(name),
+            did_you_mean(str(name), list(known)),
         )
     accepted = option_names(known[name])
     for option in options:
@@ -77,7 +78,7 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
             raise UnknownNameError(
                 f"options of {name!r} ({takes})",
                 repr(option),
-                _suggestion(option, [*accepted, *INPUTS]) if accepted else "leave it out",
+                did_you_mean(option, [*accepted, *INPUTS]) if accepted else "leave it out",
             )
     return known[name](**options)
 
@@ -85,8 +86,3 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
 def option_names(strategy: type[Strategy]) -> list[str]:
     """The options that a strategy takes: its dataclass fields."""
     return [f.name for f in dataclasses.fields(strategy)]  # type: ignore[arg-type]
-
-
-def _suggestion(name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name.lower(), known, n=1)
-    return f"did you mean {close[0]!r}?" if close else "pick one of these"
