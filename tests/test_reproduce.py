@@ -88,7 +88,11 @@ def test_the_figures_are_those_printed(table, dataset):
     expected = dict(zip(names, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
     preset = preset_of(table, dataset)
     assert {name: (f.mean, f.std) for name, f in preset.paper.items()} == expected
-    assert set(preset.strategies) == set(names)
+    as_printed = {"greedy-as-printed", "iht-as-printed"} if table == "table2" else set()
+    assert set(preset.strategies) == {*names, *as_printed}
+    for label in as_printed:
+        name, options = preset.options[label]["strategy"], preset.options[label]
+        assert {k: options[k] for k in preset.options[name]} == preset.options[name]
 
 
 @pytest.mark.parametrize(("table", "dataset"), SETTINGS)

@@ -67,6 +67,28 @@ BATCHBALD = (
 FULL_BATCH = "bayesian-coreset goes on until it has a full batch, as in the paper"
 
 
+AS_PRINTED = (
+    "greedy-as-printed and iht-as-printed follow the paper's printed lines (first-order score with "
+    "a pass per pick; the appendix's proximal step) at the same alpha and beta; the figures of the "
+    "paper stand beside the corrected ones"
+)
+
+
 def printed(alpha: float, beta: float) -> dict[str, Any]:
     """Options of `sabal-greedy` and `sabal-iht` as the paper prints them."""
     return {"alpha": alpha, "beta": beta, "scale": "literal"}
+
+
+def both_ways(greedy: dict[str, Any], iht: dict[str, Any]) -> Options:
+    """Either solver with its options, corrected and as printed."""
+    return {
+        "sabal-greedy": greedy,
+        "sabal-iht": iht,
+        "greedy-as-printed": {
+            "strategy": "sabal-greedy",
+            **greedy,
+            "score": "first-order",
+            "refresh": 1,
+        },
+        "iht-as-printed": {"strategy": "sabal-iht", **iht, "prox": "paper"},
+    }

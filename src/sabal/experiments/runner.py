@@ -71,6 +71,7 @@ def rounds_done(experiment: Experiment, folder: Path) -> int:
 def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
     """Tie the folder to the experiment and its data, or see that it is tied to these."""
     journal = Journal(folder)
+    may_change: tuple[str, ...] = ("strategies", "seeds", "data_dir")
     config = {**experiment.config(), "data": dataset.fingerprint()}
     if (folder / "config.json").exists():
         # A folder from before a field existed was begun with what is now the field's default.
@@ -78,13 +79,17 @@ def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
         later = [each for each in ("recipe", "validation", "pool", "data") if each not in begun]
         plain = [each for each in later if not getattr(experiment, each, None)]
         config = {name: value for name, value in config.items() if name not in plain}
+        # New strategies may bring options of their own; those of runs that are there are fixed.
+        kept = {label: config["options"].get(label) for label in begun.get("options", {})}
+        if kept == begun.get("options"):
+            may_change += ("options",)
     elif (folder / "runs").exists():
         raise FileError(
             f"config.json beside the runs in {folder}",
             "none, so that nobody knows what these are runs of",
             "restore it, or choose a new folder",
         )
-    journal.bind(config, may_change=("strategies", "seeds", "data_dir"))
+    journal.bind(config, may_change=may_change)
 
 
 def run_points(
