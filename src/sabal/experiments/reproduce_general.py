@@ -81,7 +81,7 @@ TABLE2 = (
         validation=1_000,
         laptop={
             "recipe.network_options.width": 0.25,
-            "recipe.epochs": 25,
+            "recipe.epochs": 20,
             "recipe.batch_size": 32,
             "rounds": 3,
             "seeds": 3,
@@ -112,7 +112,7 @@ TABLE2 = (
         validation=1_000,
         laptop={
             "recipe.network_options.width": 0.25,
-            "recipe.epochs": 25,
+            "recipe.epochs": 20,
             "recipe.batch_size": 32,
             "initial": 1_000,
             "batch": 1_000,
