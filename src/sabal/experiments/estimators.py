@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.errors import SabalError, UnknownNameError
+from sabal.errors import SabalError
 from sabal.labels import apply_temperature, cross_validated_temperature, log_probs_of
 from sabal.outputs import Outputs
 
@@ -30,15 +30,6 @@ def forest(seed: int) -> Any:
 
 
 ESTIMATORS: dict[str, Callable[[int], Any]] = {"logistic": logistic, "forest": forest}
-
-
-def estimator_factory(name: str) -> Callable[[int], Any]:
-    """The estimators that can be asked for by name."""
-    if name not in ESTIMATORS:
-        raise UnknownNameError(
-            f"a model out of {', '.join(ESTIMATORS)}", repr(name), "pick one of these"
-        )
-    return ESTIMATORS[name]
 
 
 class EstimatorLearner:

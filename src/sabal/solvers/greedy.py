@@ -51,7 +51,7 @@ class Greedy:
 
     def solve(self, problem: Problem) -> Solution:
         """Pick `problem.budget` items."""
-        picks_per_pass, candidates = self._block(problem.size, problem.budget)
+        to_the_letter, picks_per_pass, candidates = self._block(problem.size, problem.budget)
         picks = Picks(problem)
         passes = 0
         while picks.missing:
@@ -64,7 +64,7 @@ class Greedy:
             )
             passes += 1
             count = min(picks_per_pass, picks.missing, candidates_K.size)
-            if count == 1 or count == problem.budget:
+            if to_the_letter:
                 self._pick_one_by_one(picks, candidates_K, count)
             else:
                 self._pick_a_block(picks, candidates_K, product_N[candidates_K], count)
@@ -111,18 +111,18 @@ class Greedy:
         r = int(np.argmax(decrease_R))
         picks.add(int(best_R[r]), atoms_R, r, float(decrease_R[r]), adjusted)
 
-    def _block(self, n: int, budget: int) -> tuple[int, int]:
-        """Picks per pass (L), and how many candidates a pass gathers (K)."""
+    def _block(self, n: int, budget: int) -> tuple[bool, int, int]:
+        """Whether it is Algorithm 1 to the letter, picks per pass (L), candidates of a pass (K)."""
         if self.refresh == 1:
-            return 1, RUNNERS_UP
+            return True, 1, RUNNERS_UP
         if self.refresh != "auto":
-            picks = int(self.refresh)
-        else:
-            # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
-            picks = max(FEWEST_PICKS, round(math.sqrt(n / CANDIDATES_PER_PICK)))
-        candidates = CANDIDATES_PER_PICK * picks
-        # A block that holds the whole pool never goes stale.
-        return (budget, n) if n <= candidates and self.refresh == "auto" else (picks, candidates)
+            return False, int(self.refresh), CANDIDATES_PER_PICK * int(self.refresh)
+        # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
+        picks = max(FEWEST_PICKS, round(math.sqrt(n / CANDIDATES_PER_PICK)))
+        if n <= CANDIDATES_PER_PICK * picks:
+            # A block that holds the whole pool never goes stale.
+            return True, budget, n
+        return False, picks, CANDIDATES_PER_PICK * picks
 
     def _decrease(
         self, problem: Problem, items: slice | np.ndarray, product: np.ndarray
