@@ -82,6 +82,8 @@ def start(*more, stderr=subprocess.DEVNULL):
         stderr=stderr,
         text=True,
         start_new_session=True,
+        # Whoever runs the tests in the background has them ignore interrupts, and children inherit.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
 
