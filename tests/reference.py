@@ -148,31 +148,40 @@ def greedy(problem: DenseProblem, score="optimal-step", tau=1.0):
     return np.array(support), w[support]
 
 
-def block_greedy(problem: DenseProblem, picks, candidates, score="optimal-step"):
-    """Greedy in blocks: candidates by one ranking, weights of the block, then all of them."""
+def block_greedy(problem: DenseProblem, picks, candidates, picks_per_fit, score="optimal-step"):
+    """Greedy in blocks: candidates by one ranking, weights of a block, then all of them."""
     w, support = np.zeros(problem.n), []
     while len(support) < problem.budget:
         values = greedy_scores(problem, w, score)
         free = [j for j in range(problem.n) if j not in support]
-        few = sorted(free, key=lambda j: values[j])[:candidates]
-        block = []
-        while len(block) < picks and len(support) < problem.budget:
-            values = greedy_scores(problem, w, score)
-            best = min((j for j in sorted(few) if j not in block), key=lambda j: values[j])
-            block.append(best)
-            support.append(best)
-            unit = np.zeros(problem.n)
-            unit[best] = 1.0
-            w = problem.debias(w - problem.line_search(unit, w) * unit, block)
-            w = np.maximum(w, 0.0)
-        part = problem.phi[:, support]
-        normal = part.T @ part + problem.beta * np.eye(len(support))
-        best_weights = np.linalg.solve(normal, part.T @ problem.v + problem.beta)
-        w = np.zeros(problem.n)
-        w[support] = np.maximum(best_weights, 0.0)
-        if best_weights.min() < 0:
-            w = np.maximum(problem.debias(w, support), 0.0)
+        few = sorted(sorted(free, key=lambda j: values[j])[:candidates])
+        left = min(picks, problem.budget - len(support))
+        while left:
+            block = []
+            for _ in range(min(picks_per_fit, left)):
+                values = greedy_scores(problem, w, score)
+                best = min((j for j in few if j not in support), key=lambda j: values[j])
+                block.append(best)
+                support.append(best)
+                unit = np.zeros(problem.n)
+                unit[best] = 1.0
+                w = problem.debias(w - problem.line_search(unit, w) * unit, block)
+                w = np.maximum(w, 0.0)
+            w = fitted(problem, support)
+            left -= len(block)
     return np.array(support), w[support]
+
+
+def fitted(problem: DenseProblem, support):
+    """The best weights of `support`, clipped at zero; once more adjusted if any was."""
+    part = problem.phi[:, support]
+    normal = part.T @ part + problem.beta * np.eye(len(support))
+    best_weights = np.linalg.solve(normal, part.T @ problem.v + problem.beta)
+    w = np.zeros(problem.n)
+    w[support] = np.maximum(best_weights, 0.0)
+    if best_weights.min() < 0:
+        w = np.maximum(problem.debias(w, support), 0.0)
+    return w
 
 
 def prox(s, bonus, mu, budget, rule):

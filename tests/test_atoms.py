@@ -8,18 +8,24 @@ import pytest
 import reference
 import sabal
 from makers import make_pool
-from sabal.arrays import to_host
-from sabal.atoms import (
-    curvature_atoms,
-    gradient_atoms,
-    kernel_atoms,
-    median_distance,
-    posterior_atoms,
-)
+from sabal.atoms import curvature_atoms, gradient_atoms, kernel_atoms, posterior_atoms
+from sabal.draws import draw_curvature, draw_kernel, median_distance
+from sabal.formulate import Formulation, LocalFacts
+from sabal.outputs import Outputs
 
 
 def tolerance(dtype):
     return {"rtol": 2e-4, "atol": 2e-5} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-11}
+
+
+def facts(features, probs=None):
+    outputs = Outputs(features=features, probs=probs)
+    return LocalFacts(Formulation(atoms="kernel"), outputs)
+
+
+def rows_of(atoms):
+    """The atoms themselves, of random features."""
+    return atoms.operator.take(np.arange(atoms.operator.size)).atoms_NM
 
 
 def all_atoms(operator):
@@ -43,7 +49,10 @@ def test_gradient_atoms_are_never_multiplied_out():
     pool = make_pool(n=50, dimensions=7, classes=3)
     operator = gradient_atoms(pool.features, pool.probs, pool.label_probs, True).operator
     assert operator.atom_shape == (3, 8)
-    assert max(factor.size for factor in operator.factors) == 50 * 7
+    for block in (operator.block(slice(0, 50)), operator.gather(np.arange(50))):
+        assert max(factor.size for factor in block.factors) == 50 * 7
+    # A pass looks at the caller's own rows.
+    assert np.shares_memory(operator.block(slice(0, 50)).factors[1], pool.features)
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -77,8 +86,9 @@ def test_curvature_atoms_have_the_closed_form_inner_products(library, bias):
     pool = make_pool(n=5, dimensions=3, classes=4)
     h = reference.with_constant(pool.features, bias)
     rng = np.random.default_rng(0)
-    atoms = curvature_atoms(library(pool.features), library(pool.probs), 400_000, bias, rng)
-    rows = to_host(atoms.operator.atoms_NM)
+    features, probs = library(pool.features), library(pool.probs)
+    draws = draw_curvature(facts(features, probs), 400_000, bias, rng)
+    rows = rows_of(curvature_atoms(features, probs, draws, bias))
     gram = rows @ rows.T
     expected = np.array(
         [
@@ -97,7 +107,8 @@ def test_curvature_atoms_have_the_closed_form_inner_products(library, bias):
 def test_curvature_atoms_match_their_formula_entry_by_entry():
     pool = make_pool(n=6, dimensions=3, classes=4)
     width = 8
-    atoms = curvature_atoms(pool.features, pool.probs, width, True, np.random.default_rng(3))
+    draws = draw_curvature(facts(pool.features, pool.probs), width, True, np.random.default_rng(3))
+    atoms = curvature_atoms(pool.features, pool.probs, draws, True)
     rng = np.random.default_rng(3)
     u, v = rng.standard_normal((2, 4, width))
     s, t = rng.standard_normal((2, 4, width))
@@ -109,7 +120,7 @@ def test_curvature_atoms_match_their_formula_entry_by_entry():
         for m in range(width):
             curvature = u[:, m] @ lam @ v[:, m]
             expected[j, m] = curvature * (s[:, m] @ h[j]) * (t[:, m] @ h[j]) / np.sqrt(2 * width)
-    np.testing.assert_allclose(atoms.operator.atoms_NM, expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(rows_of(atoms), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_kernel_atoms_approximate_the_weighted_gaussian_kernel(library, dtype):
@@ -117,8 +128,9 @@ def test_kernel_atoms_approximate_the_weighted_gaussian_kernel(library, dtype):
     rng = np.random.default_rng(0)
     u = rng.random(8)
     features = library(pool.features.astype(dtype))
-    rows = to_host(kernel_atoms(features, u, 200_000, rng).operator.atoms_NM)
-    bandwidth = median_distance(features, rng)
+    draws = draw_kernel(facts(features), 200_000, rng)
+    rows = rows_of(kernel_atoms(features, u, draws))
+    bandwidth = median_distance(facts(features), rng)
     distances = np.linalg.norm(pool.features[:, None] - pool.features[None], axis=2)
     expected = np.outer(u, u) * np.exp(-(distances**2) / (2 * bandwidth**2))
     np.testing.assert_allclose(rows @ rows.T, expected, atol=0.01)
@@ -130,8 +142,8 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
     u = np.ones(30)
 
     def gram(features):
-        atoms = kernel_atoms(features, u, 256, np.random.default_rng(0)).operator.atoms_NM
-        return atoms @ atoms.T
+        draws = draw_kernel(facts(features), 256, np.random.default_rng(0))
+        return kernel_atoms(features, u, draws).operator.take(np.arange(30)).gram()
 
     expected = gram(pool.features)
     np.testing.assert_allclose(gram(pool.features + 1e4), expected, atol=1e-5)
@@ -141,7 +153,8 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
 
 def test_median_distance_of_identical_rows_is_zero():
     rng = np.random.default_rng(0)
-    assert median_distance(np.ones((5, 3)), rng) == 0.0
-    assert median_distance(np.ones((1, 3)), rng) == 0.0
+    assert median_distance(facts(np.ones((5, 3))), rng) == 0.0
+    assert median_distance(facts(np.ones((1, 3))), rng) == 0.0
     # More than half of the pairs coincide: the mean is used.
-    assert 0 < median_distance(np.array([[0.0], [0.0], [0.0], [0.0], [3.0]]), rng) < 3
+    mostly_equal = np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])
+    assert 0 < median_distance(facts(mostly_equal), rng) < 3

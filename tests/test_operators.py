@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabal.operators import Dense, Growing, RankOne
+from sabal.operators import Computed, Dense, Fourier, Growing, RankOne, base
 
-KINDS = ["dense", "rank-one", "rank-one with constant"]
+KINDS = ["dense", "rank-one", "rank-one with constant", "fourier"]
 
 
 def make(kind, convert=np.asarray, dtype="float64", n=9, seed=0):
@@ -18,6 +18,10 @@ def make(kind, convert=np.asarray, dtype="float64", n=9, seed=0):
     if kind == "dense":
         atoms = rng.normal(size=(n, 6)).astype(dtype)
         return Dense(convert(atoms)), atoms
+    if kind == "fourier":
+        phase, weight = rng.normal(size=(n, 5)).astype(dtype), rng.random(n).astype(dtype)
+        atoms = np.concatenate([np.cos(phase), np.sin(phase)], axis=1) * weight[:, None]
+        return Fourier(convert(phase), convert(weight)), atoms
     left, right = rng.normal(size=(n, 3)).astype(dtype), rng.normal(size=(n, 4)).astype(dtype)
     constant = kind.endswith("constant")
     full = np.concatenate([right, np.ones((n, 1), dtype)], axis=1) if constant else right
@@ -55,6 +59,8 @@ def test_taken_atoms_are_the_same_atoms_in_numpy_float64(kind, library, dtype):
     for row, weights in zip(flat, np.eye(3), strict=True):
         np.testing.assert_allclose(taken.combine(weights).ravel(), row, rtol=1e-6)
     np.testing.assert_allclose(taken.gram(), flat @ flat.T, rtol=1e-5, atol=1e-6)
+    for row in range(3):
+        np.testing.assert_allclose(taken.products_with(row), taken.gram()[row], rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -76,27 +82,26 @@ def test_growing_collects_atoms_in_order(kind):
     source = operator.take(np.arange(operator.size))
     growing = Growing(source, capacity=3)
     for row in (5, 2, 8):
-        growing.add(source, row)
+        growing.add(source.gather(np.array([row])))
     expected = operator.take(np.array([5, 2, 8]))
     for ours, theirs in zip(growing.atoms.factors, expected.factors, strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 @given(n=st.integers(1, 40), chunk=st.integers(1, 4000), kind=st.sampled_from(KINDS))
-def test_the_chunk_size_changes_nothing(n, chunk, kind):
-    import sabal.operators as module
-
+def test_the_size_of_blocks_changes_nothing(n, chunk, kind):
     operator, _ = make(kind, n=n)
     weights = np.linspace(-1, 1, n)
     direction = np.ones(operator.atom_shape)
-    whole = operator.combine(weights), operator.correlate(direction)
-    original = module.row_chunks
-    module.row_chunks = lambda rows, size: original(rows, size, chunk)
-    try:
-        np.testing.assert_allclose(operator.combine(weights), whole[0], atol=1e-12)
-        np.testing.assert_allclose(operator.correlate(direction), whole[1], atol=1e-12)
-    finally:
-        module.row_chunks = original
+    lazy = Computed(
+        lambda rows: operator.block(rows) if isinstance(rows, slice) else operator.gather(rows),
+        size=n,
+        row_bytes=max(1, base.CHUNK_BYTES // chunk),
+    )
+    assert next(rows.stop - rows.start for _, rows, _ in lazy.blocks()) <= chunk
+    np.testing.assert_allclose(lazy.combine(weights), operator.combine(weights), atol=1e-12)
+    np.testing.assert_allclose(lazy.correlate(direction), operator.correlate(direction), atol=1e-12)
+    np.testing.assert_allclose(lazy.norms_squared(), operator.norms_squared(), atol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-15, 1e15])

@@ -25,11 +25,21 @@ from sabal.errors import InputError
 Array = Any
 """An array of any library that follows the array API standard."""
 
-CHUNK_BYTES = 16 * 2**20
+CHUNK_BYTES = 2 * 2**20
 """Temporaries of a pass that multiplies matrices: large enough for BLAS, small for the machine."""
 
 CACHE_BYTES = 2**20
 """Temporaries of a pass that works entry by entry: they should stay in the processor's cache."""
+
+SEGMENTS = 64
+"""Sums over a pool are closed in so many parts, which never depend on who computes them.
+
+So a pool in memory, on disk or on a cluster gives the same sums to the last digit, and what a
+cluster sends back does not grow with the pool.
+"""
+
+SHORTEST_SEGMENT = 4096
+"""Rows below which a part is not worth having."""
 
 
 def as_array(value: Any, name: str) -> Array:
@@ -37,6 +47,8 @@ def as_array(value: Any, name: str) -> Array:
 
     Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
     """
+    if hasattr(value, "part"):
+        return value  # rows that are read when they are asked for (rows/)
     array = _unwrapped(value, name)
     xp = array_namespace(array)
     if xp.isdtype(array.dtype, ("bool", "integral")):
@@ -144,30 +156,26 @@ def beside(values: np.ndarray, reference: Array) -> Array:
 
 def take_rows(array: Array, indices: np.ndarray) -> Array:
     """The rows of `array` at `indices` (a copy), in the array's own library."""
-    if is_numpy_array(array):
+    # Rows on disk, and rows derived from others, have parts, and know how to be indexed.
+    if is_numpy_array(array) or hasattr(array, "part"):
         return array[indices]
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(indices, device=device(array)), axis=0)
 
 
 def all_finite(array: Array) -> bool:
-    """Whether every entry is finite, at the cost of one sum when it is (no temporary)."""
-    xp = array_namespace(array)
-    if array.size == 0 if is_numpy_array(array) else 0 in array.shape:
+    """Whether every entry is finite, at the cost of one sum when it is."""
+    if 0 in array.shape:
         return True
-    with np.errstate(over="ignore", invalid="ignore"):
-        if np.isfinite(float(xp.sum(array))):
-            return True
-    # The sum itself may have overflowed: look at the entries, a chunk at a time.
-    return all(
-        bool(xp.all(xp.isfinite(array[rows]))) for rows in row_chunks(*_rows_and_bytes(array))
-    )
-
-
-def _rows_and_bytes(array: Array) -> tuple[int, int]:
-    rows = array.shape[0]
+    xp = array_namespace(array)
     entries = int(np.prod(array.shape[1:], dtype=np.int64))
-    return rows, 8 * max(1, entries)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in row_chunks(array.shape[0], 8 * entries):
+            chunk = array[rows]
+            # The sum itself may overflow: only then look at the entries.
+            if not np.isfinite(float(xp.sum(chunk))) and not bool(xp.all(xp.isfinite(chunk))):
+                return False
+    return True
 
 
 def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Iterator[slice]:
@@ -175,6 +183,12 @@ def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Itera
     step = max(1, limit // max(1, bytes_per_row))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def segments_of(rows: int) -> list[slice]:
+    """At most `SEGMENTS` slices that cover `rows` rows, of `SHORTEST_SEGMENT` rows or more."""
+    step = max(SHORTEST_SEGMENT, -(-rows // SEGMENTS))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:

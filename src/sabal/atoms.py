@@ -4,16 +4,15 @@ g_j(y) is the item's gradient or centred loss vector under label y, q_j the dist
 label. The atom is a_j = E[g_j(y)], its variance V_j = E||g_j(y) - a_j||^2, its deviation
 D_j = E||g_j(y) - a_j||, each an exact sum over the classes.
 
-Inputs here have been checked; axes are in the names.
+Inputs here have been checked; axes are in the names. They may be rows on disk: they are read a
+block at a time, and atoms are made from them when a pass asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat import device
 
 from sabal.arrays import (
     CACHE_BYTES,
@@ -25,24 +24,38 @@ from sabal.arrays import (
     to_host,
     to_numpy,
 )
-from sabal.operators import Dense, Operator, RankOne, row_norms_squared
+from sabal.draws import CurvatureDraws, KernelDraws
+from sabal.operators import Block, Computed, Dense, Fourier, Operator, RankOne, row_norms_squared
+from sabal.rows import is_stored
+
+Rows = slice | np.ndarray
 
 VANISHING = 1e-6
 """Atoms below this share of the labels' standard deviation are rounding noise."""
+
+SMALLEST_LOG = float(np.log(np.finfo(np.float32).tiny))
+"""What a log-probability is read as at least: a probability of zero would be an infinite loss."""
 
 
 @dataclass(frozen=True)
 class Atoms:
     """An operator over the pool, with the variance and deviation of every atom where known.
 
-    A root mean square of the atoms up to `noise` is rounding, not a signal.
+    clipped: how many log-probabilities were read as `SMALLEST_LOG`.
     """
 
     operator: Operator
     variance_N: np.ndarray | None = None
     deviation_N: np.ndarray | None = None
-    noise: float = 0.0
-    warnings: tuple[str, ...] = ()
+    clipped: int = 0
+
+
+def clipped_warning(clipped: int) -> tuple[str, ...]:
+    """What to say of `clipped` log-probabilities: nothing of none."""
+    if not clipped:
+        return ()
+    floor = f"{SMALLEST_LOG:.1f}"
+    return (f"{clipped} log-probabilities below {floor} were read as {floor}",)
 
 
 def gradient_atoms(features_ND: Array, probs_NC: Array, label_probs_NC: Array, bias: bool) -> Atoms:
@@ -50,10 +63,17 @@ def gradient_atoms(features_ND: Array, probs_NC: Array, label_probs_NC: Array, b
 
     E[g_j] = (p_j - q_j) (x) h_j: exactly zero where q = p.
     """
-    difference_NC = to_host(probs_NC) - to_host(label_probs_NC)
-    operator = RankOne(beside(difference_NC, features_ND), features_ND, constant=bias)
+    xp = namespace(features_ND)
+
+    def make(rows: Rows) -> RankOne:
+        h_ND = _rows(features_ND, rows)
+        difference_NC = _rows(probs_NC, rows) - _rows(label_probs_NC, rows)
+        return RankOne(xp.astype(difference_NC, h_ND.dtype), h_ND, constant=bias)
+
+    n, dimensions = features_ND.shape
+    row_bytes = 8 * (dimensions + 2 * probs_NC.shape[1])
     variance_N, deviation_N = gradient_spread(features_ND, label_probs_NC, bias)
-    return Atoms(operator, variance_N, deviation_N, _noise(variance_N))
+    return Atoms(Computed(make, size=n, row_bytes=row_bytes), variance_N, deviation_N)
 
 
 def gradient_spread(
@@ -63,12 +83,14 @@ def gradient_spread(
 
     V_j = ||h_j||^2 (1 - ||q_j||^2), D_j = ||h_j|| sum_y q_j(y) sqrt(1 - 2 q_j(y) + ||q_j||^2).
     """
-    feature_norm_N = row_norms_squared(features_ND) + float(bias)
-    q_NC = to_host(label_probs_NC)
-    q_norm_N = np.einsum("ij,ij->i", q_NC, q_NC)
-    distance_NC = np.sqrt(np.maximum(1.0 - 2.0 * q_NC + q_norm_N[:, None], 0.0))
-    variance_N = feature_norm_N * np.maximum(1.0 - q_norm_N, 0.0)
-    deviation_N = np.sqrt(feature_norm_N) * (q_NC * distance_NC).sum(axis=1)
+    variance_N = row_norms_squared(features_ND) + float(bias)
+    deviation_N = np.sqrt(variance_N)
+    for rows in row_chunks(variance_N.size, 24 * label_probs_NC.shape[1], CACHE_BYTES):
+        q_NC = to_host(label_probs_NC[rows])
+        q_norm_N = np.einsum("ij,ij->i", q_NC, q_NC)
+        distance_NC = np.sqrt(np.maximum(1.0 - 2.0 * q_NC + q_norm_N[:, None], 0.0))
+        variance_N[rows] *= np.maximum(1.0 - q_norm_N, 0.0)
+        deviation_N[rows] *= np.einsum("ij,ij->i", q_NC, distance_NC)
     return variance_N, deviation_N
 
 
@@ -77,41 +99,57 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
 
     g_j(y) = (l_jk(y) - mean_k l_jk(y))_k / sqrt(K) with l = -log p_k(y | x_j). The paper's
     Problem 2 leaves out the 1/sqrt(K) of its own norm (eq. norm-pi); here it is in.
+
+    The atoms are K numbers each and kept, unless the pool is on disk.
     """
     n, samples, classes = log_probs_NKC.shape
-    atoms_NK = np.empty((n, samples), dtype=to_numpy(log_probs_NKC[:1]).dtype)
+    stored = is_stored(log_probs_NKC)
+    dtype = to_numpy(log_probs_NKC[:1]).dtype
+    atoms_NK = np.empty((0 if stored else n, samples), dtype=dtype)
     variance_N, deviation_N = np.empty(n), np.empty(n)
-    floor = np.log(np.finfo(np.float32).tiny)
-    zeros = 0
+    clipped = 0
     for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
         raw_NKC = to_numpy(log_probs_NKC[rows])
-        zeros += int(np.count_nonzero(raw_NKC < floor))
-        if label_probs_NC is None:
-            # In the precision of the input: half the time, and q needs no more digits than p has.
-            q_NC = np.einsum("nkc->nc", np.exp(raw_NKC)).astype(np.float64) / samples
-        else:
-            q_NC = to_host(label_probs_NC[rows])
-        # A probability of exactly zero would be an infinite loss: read as the smallest float32.
-        g_NKC = np.maximum(raw_NKC, floor, dtype=np.float64)
-        mean_NC = np.einsum("nkc->nc", g_NKC) / samples
-        # The loss is minus the logarithm, so the mean comes first. In place from here on.
-        np.subtract(mean_NC[:, None], g_NKC, out=g_NKC)
-        g_NKC /= np.sqrt(samples)
-        a_NK = np.matmul(g_NKC, q_NC[:, :, None])[:, :, 0]
+        clipped += int(np.count_nonzero(raw_NKC < SMALLEST_LOG))
+        a_NK, g_NKC, q_NC = _centred_losses(raw_NKC, _given(label_probs_NC, rows))
         g_NKC -= a_NK[:, :, None]
         spread_NC = np.einsum("nkc,nkc->nc", g_NKC, g_NKC)
-        atoms_NK[rows] = a_NK
         variance_N[rows] = np.einsum("nc,nc->n", q_NC, spread_NC)
         deviation_N[rows] = np.einsum("nc,nc->n", q_NC, np.sqrt(spread_NC))
-    warnings = (
-        (f"{zeros} log-probabilities below {floor:.1f} were read as {floor:.1f}",) if zeros else ()
-    )
-    operator = Dense(beside(atoms_NK, log_probs_NKC))
-    return Atoms(operator, variance_N, deviation_N, _noise(variance_N), warnings)
+        if not stored:
+            atoms_NK[rows] = a_NK
+
+    def make(rows: Rows) -> Dense:
+        raw_NKC = to_numpy(_rows(log_probs_NKC, rows))
+        return Dense(_centred_losses(raw_NKC, _given(label_probs_NC, rows))[0].astype(dtype))
+
+    operator: Operator
+    if stored:
+        row_bytes = 24 * samples * classes
+        operator = Computed(make, size=n, row_bytes=row_bytes, dear=True)
+    else:
+        operator = Dense(beside(atoms_NK, log_probs_NKC))
+    return Atoms(operator, variance_N, deviation_N, clipped)
+
+
+def _centred_losses(
+    raw_NKC: np.ndarray, q_NC: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The atoms sum_y q(y) g(y), the g(y) themselves, and q (the predictive mean if not given)."""
+    samples = raw_NKC.shape[1]
+    if q_NC is None:
+        # In the precision of the input: half the time, and q needs no more digits than p has.
+        q_NC = np.einsum("nkc->nc", np.exp(raw_NKC)).astype(np.float64) / samples
+    g_NKC = np.maximum(raw_NKC, SMALLEST_LOG, dtype=np.float64)
+    mean_NC = np.einsum("nkc->nc", g_NKC) / samples
+    # The loss is minus the logarithm, so the mean comes first. In place from here on.
+    np.subtract(mean_NC[:, None], g_NKC, out=g_NKC)
+    g_NKC /= np.sqrt(samples)
+    return np.matmul(g_NKC, q_NC[:, :, None])[:, :, 0], g_NKC, q_NC
 
 
 def curvature_atoms(
-    features_ND: Array, probs_NC: Array, width: int, bias: bool, rng: np.random.Generator
+    features_ND: Array, probs_NC: Array, draws: CurvatureDraws, bias: bool
 ) -> Atoms:
     """Random features of the last layer's Hessian H_j = (diag(p_j) - p_j p_j') (x) h_j h_j'.
 
@@ -120,88 +158,53 @@ def curvature_atoms(
     brought to a mean square norm of 1, so that no scale of the features leaves float32's range.
     Not from the paper (method.md 4).
     """
-    dimensions = features_ND.shape[1]
-    unit = float(np.sqrt(np.mean(row_norms_squared(features_ND)) + bias)) or 1.0
-    u_CM, v_CM = rng.standard_normal((2, probs_NC.shape[1], width))
-    s_DM, t_DM = rng.standard_normal((2, dimensions + bias, width))
+    n, dimensions = features_ND.shape
+    width, unit = draws.u_CM.shape[1], draws.unit
 
-    def features_of(rows: slice) -> Array:
-        p_NC, h_ND = _float32(probs_NC[rows]), _float32(features_ND[rows] / unit)
-        u, v, uv = (beside(draws, p_NC) for draws in (u_CM, v_CM, u_CM * v_CM))
-        s, t = beside(s_DM, h_ND), beside(t_DM, h_ND)
+    def make(rows: Rows) -> Dense:
+        p_NC = _float32(_rows(probs_NC, rows))
+        h_ND = _float32(_rows(features_ND, rows) / unit)
+        u, v, uv = (beside(d, p_NC) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
+        s, t = beside(draws.s_DM, h_ND), beside(draws.t_DM, h_ND)
         curvature = p_NC @ uv - (p_NC @ u) * (p_NC @ v)
         first, second = h_ND @ s[:dimensions], h_ND @ t[:dimensions]
         if bias:
             first, second = first + s[dimensions] / unit, second + t[dimensions] / unit
-        return curvature * first * second / np.sqrt(2.0 * width)
+        return Dense(curvature * first * second / np.sqrt(2.0 * width))
 
-    return Atoms(Dense(_in_chunks(features_of, features_ND, width)))
+    row_bytes = 4 * (4 * width + 2 * dimensions)
+    return Atoms(Computed(make, size=n, row_bytes=row_bytes, dear=True))
 
 
-def kernel_atoms(
-    features_ND: Array, uncertainty_N: np.ndarray, width: int, rng: np.random.Generator
-) -> Atoms:
+def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDraws) -> Atoms:
     """Random Fourier features weighted by uncertainty: u_j [cos(Omega h_j), sin(Omega h_j)].
 
-    `width` is the length of an atom, so half as many frequencies. Omega is Gaussian over the
-    median distance l, and <atom_i, atom_j> approximates u_i u_j exp(-||h_i - h_j||^2 / 2 l^2): the
-    representation term is a maximum mean discrepancy. Not from the paper (method.md 4).
+    Omega is Gaussian over the median distance l, and <atom_i, atom_j> approximates
+    u_i u_j exp(-||h_i - h_j||^2 / 2 l^2): the representation term is a maximum mean discrepancy.
+    Not from the paper (method.md 4).
     """
     n, dimensions = features_ND.shape
-    xp = namespace(features_ND)
-    warnings: tuple[str, ...] = ()
-    if not np.any(uncertainty_N > 0):
-        uncertainty_N = np.ones(n)
-        warnings = ("the model is sure of every item: all are represented alike",)
-    bandwidth = median_distance(features_ND, rng)
-    if bandwidth == 0:
-        bandwidth = 1.0
-        warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
-    omega_DF = rng.standard_normal((dimensions, width // 2))
-    # The kernel does not see a shift; without the mean, float32 keeps its digits for the rest.
-    centre_D = Dense(features_ND).combine(np.full(n, 1.0 / n))
+    frequencies = draws.omega_DF.shape[1]
 
-    def features_of(rows: slice) -> Array:
-        h_ND = features_ND[rows]
-        centred_ND = _float32((h_ND - beside(centre_D, h_ND)) / bandwidth)
-        phase_NF = centred_ND @ beside(omega_DF, centred_ND)
-        weight_N = beside(uncertainty_N[rows] * np.sqrt(2.0 / width), centred_ND)
-        return xp.concat([xp.cos(phase_NF), xp.sin(phase_NF)], axis=1) * weight_N[:, None]
+    def phases(rows: Rows) -> Fourier:
+        h_ND = _rows(features_ND, rows)
+        centred_ND = _float32((h_ND - beside(draws.centre_D, h_ND)) / draws.bandwidth)
+        phase_NF = centred_ND @ beside(draws.omega_DF, centred_ND)
+        return Fourier(phase_NF, beside(uncertainty_N[rows] / np.sqrt(frequencies), phase_NF))
 
-    return Atoms(Dense(_in_chunks(features_of, features_ND, width)), warnings=warnings)
+    def make(rows: Rows) -> Block:
+        return phases(rows).dense()
+
+    row_bytes = 4 * (2 * frequencies + 3 * dimensions)
+    return Atoms(Computed(make, size=n, row_bytes=row_bytes, for_passes=phases, dear=True))
 
 
-def median_distance(features_ND: Array, rng: np.random.Generator, most_rows: int = 1024) -> float:
-    """The median distance between two items, over all pairs of at most `most_rows` of them.
-
-    Falls back on the mean when more than half of the pairs coincide; 0 when all do.
-    """
-    from scipy.spatial.distance import pdist
-
-    n = features_ND.shape[0]
-    chosen = np.arange(n)
-    if n > most_rows:
-        chosen = np.sort(rng.choice(n, size=most_rows, replace=False))
-    sample = to_host(take_rows(features_ND, chosen))
-    # Distances of a sample of unit scale: squares of very large or small numbers do not fit.
-    unit = float(np.abs(sample).max()) or 1.0
-    distances = pdist(sample / unit) if n > 1 else np.zeros(1)
-    return unit * (float(np.median(distances)) or float(np.mean(distances)))
+def _rows(array: Array, rows: Rows) -> Array:
+    return array[rows] if isinstance(rows, slice) else take_rows(array, rows)
 
 
-def _noise(variance_N: np.ndarray) -> float:
-    """Rounding of float32 predictions, next to the spread that the labels cause."""
-    return VANISHING * float(np.sqrt(np.mean(variance_N)))
-
-
-def _in_chunks(features_of: Callable[[slice], Array], like: Array, width: int) -> Array:
-    """The (n, width) float32 matrix whose rows `features_of` computes, a chunk at a time."""
-    xp = namespace(like)
-    n = like.shape[0]
-    result_NM = xp.empty((n, width), dtype=xp.float32, device=device(like))
-    for rows in row_chunks(n, 4 * (3 * width + like.shape[1])):
-        result_NM[rows] = features_of(rows)
-    return result_NM
+def _given(label_probs_NC: Array | None, rows: Rows) -> np.ndarray | None:
+    return None if label_probs_NC is None else to_host(_rows(label_probs_NC, rows))
 
 
 def _float32(array: Array) -> Array:

@@ -38,9 +38,14 @@ def check_probs(value: Any, name: str = "probs") -> Array:
     """Probabilities as an (n, classes) array whose rows are distributions."""
     probs_NC = _with_axes(value, name, ("items", "classes"))
     xp = namespace(probs_NC)
-    # A product with ones is the fastest sum, and NaN and infinity show in it too.
-    sums_N = to_host(probs_NC @ _ones(probs_NC))
-    lowest = float(xp.min(probs_NC))
+    sums_N, lowest = np.empty(probs_NC.shape[0]), np.inf
+    ones_C = _ones(probs_NC)
+    for rows in row_chunks(probs_NC.shape[0], 8 * probs_NC.shape[1]):
+        chunk = probs_NC[rows]
+        # A product with ones is the fastest sum, and NaN and infinity show in it too.
+        sums_N[rows] = to_host(chunk @ ones_C)
+        # A minimum that forgets NaN: the sums remember it.
+        lowest = min(lowest, float(xp.min(chunk)))
     if not (lowest >= 0 and np.all(np.isfinite(sums_N))):
         _finite(probs_NC, name)
         raise InputError(
@@ -209,7 +214,13 @@ def _with_axes(value: Any, name: str, axes: tuple[str, ...]) -> Array:
 def _finite(array: Array, name: str) -> Array:
     if not all_finite(array):
         xp = namespace(array)
-        bad = to_host(xp.any(~xp.isfinite(array), axis=1)) > 0
+        entries = int(np.prod(array.shape[1:]))
+        bad = np.concatenate(
+            [
+                to_numpy(xp.any(~xp.isfinite(array[rows]), axis=1))
+                for rows in row_chunks(array.shape[0], 8 * entries)
+            ]
+        )
         raise InputError(
             f"`{name}` without NaN or infinity",
             f"{int(bad.sum())} of {bad.size} rows with some, the first at row {int(bad.argmax())}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Collection
@@ -12,6 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from sabal.errors import FileError
+
+BAD_ARCHIVE = (
+    OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
+    zipfile.BadZipFile, zlib.error, tokenize.TokenError,
+)  # fmt: skip
+"""What reading a damaged archive, or a damaged array in it, may raise.
+
+RuntimeError is an encrypted archive, or (as NotImplementedError) an unknown compression; NumPy's
+parser of headers lets TokenError through.
+"""
 
 
 def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
@@ -69,14 +80,15 @@ def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, n
             with np.load(file, allow_pickle=False) as archive:
                 found = list(archive.files)
                 return found, {name: archive[name] for name in found if name in names}
-    except (
-        OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
-        zipfile.BadZipFile, zlib.error,
-    ) as error:  # fmt: skip
-        # RuntimeError: an encrypted archive, or (as NotImplementedError) an unknown compression.
-        raise FileError(
-            f"readable arrays of numbers or strings in {path}", str(error), "write the file again"
-        ) from None
+    except BAD_ARCHIVE as error:
+        raise unreadable_archive(path, error) from None
+
+
+def unreadable_archive(path: Path, error: Exception) -> FileError:
+    """The error for an .npz file that makes no sense."""
+    return FileError(
+        f"readable arrays of numbers or strings in {path}", str(error), "write the file again"
+    )
 
 
 def _write_text(target: Path, text: str) -> None:

@@ -1,12 +1,24 @@
-"""How much more memory a step takes than there was in use before it."""
+"""Memory: how much a step takes, and how much of it somebody grants."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import re
+from decimal import Decimal
+from numbers import Integral
 from pathlib import Path
+from typing import Any
+
+from sabal.errors import InputError
 
 PROCESS = Path("/proc/self")
+
+SHARE = 4
+"""A pool that takes more than one part in so many of the memory granted stays on disk."""
+
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?)b?\s*", re.ASCII | re.IGNORECASE)
+_LONGEST = 40
 
 
 class PeakMemory:
@@ -30,6 +42,28 @@ class PeakMemory:
             return None
         highest = _kilobytes("VmHWM")
         return None if highest is None else max(0, highest - self._before) / 1024
+
+
+def parse_bytes(value: Any, name: str = "memory") -> int:
+    """A number of bytes out of `value`: 123456, "500 MB", "2GB", "1GiB" or "1.5g".
+
+    A unit counts in thousands; with an i in it, as in GiB, in 1,024s.
+    """
+    if isinstance(value, str):
+        found = _AMOUNT.fullmatch(value) if len(value) <= _LONGEST else None
+        if found is not None:
+            amount, unit, binary = found.groups()
+            base = 1024 if binary else 1000
+            count = int(Decimal(amount) * base ** " kmgtp".index(unit.lower() or " "))
+            if count > 0 and (unit or not binary):
+                return count
+    elif not isinstance(value, bool) and isinstance(value, Integral) and int(value) > 0:
+        return int(value)
+    raise InputError(
+        f"`{name}` as a number of bytes above 0",
+        repr(value) if len(repr(value)) <= _LONGEST else f"a {type(value).__name__}",
+        'pass for instance 500_000_000, "500 MB", "2GB" or "1GiB"',
+    )
 
 
 def _kilobytes(key: str) -> int | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from sabal.arrays import Array, namespace, take_rows
+from sabal.arrays import Array, namespace, row_chunks, take_rows
 from sabal.atoms import Atoms, posterior_atoms
 from sabal.checks import (
     check_features,
@@ -20,6 +20,8 @@ from sabal.checks import (
 )
 from sabal.errors import InputError
 from sabal.labels import predictive_mean, softmax
+from sabal.rows import DerivedRows, is_stored, load
+from sabal.uncertainty import margin
 
 Part = Array | Callable[[], Array] | None
 """An array, or a function that computes it on first use."""
@@ -72,9 +74,14 @@ class Outputs:
         self._labeled_features = labeled_features
         self._make_atoms = atoms
         self._atoms: Atoms | None = None
+        self._margin: np.ndarray | None = None
         self._checked: dict[str, Array] = {}
         self.size = self._find_size(size, ids)
-        self.ids: np.ndarray = np.arange(self.size) if ids is None else check_ids(ids, self.size)
+        # Ids that are looked up when they are needed come as they are.
+        self.ids: Any = ids if hasattr(ids, "look_up") else self._named(ids)
+
+    def _named(self, ids: Any) -> np.ndarray:
+        return np.arange(self.size) if ids is None else check_ids(ids, self.size)
 
     def _find_size(self, size: int | None, ids: Any) -> int:
         if size is not None:
@@ -153,11 +160,18 @@ class Outputs:
             return self._part("probs")
         if "derived probs" not in self._checked:
             if "logits" in self._parts:
-                derived = softmax(self._part("logits"))
+                probs = derived(softmax, self._part("logits"))
             else:
-                derived = predictive_mean(self.log_probs)
-            self._checked["derived probs"] = derived
+                probs = derived(predictive_mean, self.log_probs)
+            self._checked["derived probs"] = probs
         return self._checked["derived probs"]
+
+    @property
+    def margin(self) -> np.ndarray:
+        """(n,): how undecided the prediction is between its two best classes."""
+        if self._margin is None:
+            self._margin = margin(self.probs)
+        return self._margin
 
     @property
     def labeled_features(self) -> Array:
@@ -177,14 +191,34 @@ class Outputs:
     def take(self, indices: np.ndarray) -> Outputs:
         """The outputs for some of the items; what was not computed yet is computed for all."""
         parts = {name: take_rows(self._part(name), indices) for name in self._parts}
+        ids = np.asarray(self.ids[indices]).tolist()
+        return Outputs(**parts, labeled_features=self._labeled_features, ids=ids)
+
+    @property
+    def stored_bytes(self) -> dict[str, int]:
+        """How much each part that is on disk would take in memory."""
+        return {name: self._part(name).nbytes for name in self._parts if self._is_stored(name)}
+
+    def loaded(self, names: Iterable[str]) -> Outputs:
+        """The same outputs with the parts `names` in memory."""
+        parts = {name: self._part(name) for name in self._parts}
+        for name in names:
+            parts[name] = load(parts[name])
         return Outputs(
-            **parts, labeled_features=self._labeled_features, ids=self.ids[indices].tolist()
+            **parts, labeled_features=self._labeled_features, ids=self.ids, size=self.size
         )
+
+    def _is_stored(self, name: str) -> bool:
+        return not callable(self._parts[name]) and is_stored(self._parts[name])
 
     def _check_agreement(self) -> None:
         """Two predictions that differ: which one the model makes is not for us to guess."""
-        xp = namespace(self._part("logits"), self._part("probs"))
-        furthest = float(xp.max(xp.abs(softmax(self._part("logits")) - self._part("probs"))))
+        logits_NC, probs_NC = self._part("logits"), self._part("probs")
+        xp = namespace(logits_NC, probs_NC)
+        furthest = max(
+            float(xp.max(xp.abs(softmax(logits_NC[rows]) - probs_NC[rows])))
+            for rows in row_chunks(self.size, 24 * probs_NC.shape[1])
+        )
         if furthest > AGREEMENT:
             raise InputError(
                 "`logits` and `probs` that say the same",
@@ -212,3 +246,13 @@ class Outputs:
                 check_same_classes(**same, **{name: array})
             self._checked[name] = array
         return self._checked[name]
+
+
+def derived(function: Callable[[Array], Array], source: Array) -> Array:
+    """`function` of every row of `source`; for rows on disk, when they are asked for."""
+    if not is_stored(source):
+        return function(source)
+    sample = function(source[:1])
+    return DerivedRows(
+        function, source, shape=(source.shape[0], *sample.shape[1:]), dtype=sample.dtype
+    )

@@ -11,15 +11,16 @@ two regularisers differ by a constant, so that solvers need not know which units
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from sabal.arrays import to_host, top_k
+from sabal.arrays import row_chunks, to_host
+from sabal.atoms import VANISHING, clipped_warning
 from sabal.checks import check_budget, check_features, check_number, check_same_items
 from sabal.errors import InputError
-from sabal.operators import Dense, HostOperator, Operator
+from sabal.items import Items, LocalItems, Terms
+from sabal.operators import Dense, Operator
 
 VANISHED = (
     "the atoms vanish (the label distribution equals the prediction, the model is sure of every "
@@ -32,13 +33,10 @@ VANISHED = (
 class Problem:
     """What to minimise over a batch of `budget` items and their weights."""
 
-    atoms: Operator
-    norms_squared_N: np.ndarray
+    items: Items
     target: np.ndarray
-    bonus_N: np.ndarray
     budget: int
-    fidelity: float
-    beta: float
+    terms: Terms
     beta_outside: float
     warnings: tuple[str, ...] = ()
 
@@ -54,86 +52,62 @@ class Problem:
             raise InputError(
                 "`sigma2` of at least 0", f"{sigma2.min():.4g}", "pass squared deviations"
             )
-        return cls.literal(Dense(atoms), sigma2, budget, alpha=alpha, beta=beta)
+        return cls.literal(LocalItems(Dense(atoms), sigma2), budget, alpha=alpha, beta=beta)
 
     @classmethod
     def literal(
-        cls,
-        atoms: Operator,
-        sigma2_N: np.ndarray,
-        budget: int,
-        *,
-        alpha: float,
-        beta: float,
-        noise: float = 0.0,
-        warnings: tuple[str, ...] = (),
+        cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
     ) -> Problem:
-        """Units as printed: gamma = 1/b^2, bonus alpha sigma_j^2, the norm over all n."""
-        budget = check_budget(budget, atoms.size)
+        """Units as printed: gamma = 1/b^2, bonus alpha sigma_j^2, the norm over all n.
+
+        The uncertainty of `items` is sigma_j^2.
+        """
+        budget = check_budget(budget, items.size)
         beta = check_number(beta, "beta")
-        norms_squared_N = atoms.norms_squared()
-        if np.mean(norms_squared_N) <= noise**2:
-            warnings = (*warnings, VANISHED)
-        return cls(
-            atoms=atoms,
-            norms_squared_N=norms_squared_N,
-            target=_scaled_mean(atoms, budget),
-            bonus_N=check_number(alpha, "alpha") * sigma2_N,
-            budget=budget,
-            fidelity=1.0 / budget**2,
-            beta=beta,
-            beta_outside=beta,
-            warnings=warnings,
-        )
+        terms = Terms(1.0 / budget**2, beta, check_number(alpha, "alpha"), 1.0)
+        _, vanished, heard = _heard(items)
+        warnings = (*warnings, *heard, *((VANISHED,) if vanished else ()))
+        return cls(items, _scaled_mean(items, budget), budget, terms, beta, warnings)
 
     @classmethod
     def scale_free(
-        cls,
-        atoms: Operator,
-        uncertainty_N: np.ndarray,
-        budget: int,
-        *,
-        alpha: float,
-        beta: float,
-        noise: float = 0.0,
-        warnings: tuple[str, ...] = (),
+        cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
     ) -> Problem:
         """Units that mean the same on every data set: gamma = 1/s^2, bonus alpha u_j / mean u.
 
-        Atoms whose root mean square s is at most `noise` say nothing: the representation term is
-        left out, and the uncertainty alone ranks the items.
+        Atoms whose root mean square s is rounding say nothing: the representation term is left
+        out, and the uncertainty alone ranks the items.
         """
-        budget = check_budget(budget, atoms.size)
+        budget = check_budget(budget, items.size)
         alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
-        norms_squared_N = atoms.norms_squared()
-        mean_square = float(np.mean(norms_squared_N))
-        mean_uncertainty = float(np.mean(uncertainty_N))
-        vanished = mean_square <= noise**2
+        mean_square, vanished, heard = _heard(items)
+        warnings = (*warnings, *heard)
         if vanished:
             warnings = (*warnings, VANISHED)
             alpha = alpha or 1.0
-        unit = mean_uncertainty if mean_uncertainty > 0 else 1.0
-        return cls(
-            atoms=atoms,
-            norms_squared_N=norms_squared_N,
-            target=_scaled_mean(atoms, budget),
-            bonus_N=alpha * (uncertainty_N / unit),
-            budget=budget,
+        mean_uncertainty = float(items.survey().uncertainty.sum()) / items.size
+        terms = Terms(
             fidelity=0.0 if vanished else 1.0 / mean_square,
             beta=beta,
-            beta_outside=0.0,
-            warnings=warnings,
+            alpha=alpha,
+            unit=mean_uncertainty if mean_uncertainty > 0 else 1.0,
         )
+        return cls(items, _scaled_mean(items, budget), budget, terms, 0.0, warnings)
 
     @property
     def size(self) -> int:
         """The number of items in the pool."""
-        return self.atoms.size
+        return self.items.size
 
-    @cached_property
-    def curvature_N(self) -> np.ndarray:
-        """Gamma ||a_j||^2 + beta: half the second derivative of f along each weight."""
-        return self.fidelity * self.norms_squared_N + self.beta
+    @property
+    def fidelity(self) -> float:
+        """Gamma, the weight of the representation term."""
+        return self.terms.fidelity
+
+    @property
+    def beta(self) -> float:
+        """The weight of weights near 1."""
+        return self.terms.beta
 
     # -- what a batch is worth ---------------------------------------------------------------
 
@@ -144,26 +118,31 @@ class Problem:
     def figures(self, indices: Any, weights: Any) -> dict[str, float]:
         """`objective` of a batch with the two terms that matter in it, `bias` and `variance`."""
         chosen, weights_S = self._checked(indices, weights)
-        residual = self.target - self.atoms.take(chosen).combine(weights_S)
+        residual = self.target.copy()
+        # A few atoms at a time: a batch in float64 may be larger than all that a selection needs.
+        for rows in row_chunks(chosen.size, 2 * self.items.atom_bytes):
+            atoms = self.items.gather(chosen[rows]).to_host()
+            residual -= atoms.combine(weights_S[rows])
+        collected = self.collected(self.items.known(chosen)[0])
         return {
-            "objective": self.value(chosen, weights_S, residual),
+            "objective": self.value(weights_S, residual, collected),
             "bias": self.bias(residual),
-            "variance": self.variance(chosen),
+            "variance": collected,
         }
 
-    def value(self, chosen: np.ndarray, weights_S: np.ndarray, residual: np.ndarray) -> float:
-        """f(w, S) when the residual b v - sum w_j a_j is at hand."""
+    def value(self, weights_S: np.ndarray, residual: np.ndarray, collected: float) -> float:
+        """f(w, S) when the residual b v - sum w_j a_j and the sum of the bonuses are at hand."""
         regulariser = self.beta * float(np.sum((weights_S - 1.0) ** 2))
-        outside = self.beta_outside * (self.size - chosen.size)
-        return self.bias(residual) - self.variance(chosen) + regulariser + outside
+        outside = self.beta_outside * (self.size - weights_S.size)
+        return self.bias(residual) - collected + regulariser + outside
 
     def bias(self, residual: np.ndarray) -> float:
         """The representation term gamma ||b v - sum w_j a_j||^2."""
         return self.fidelity * float(np.sum(residual**2))
 
-    def variance(self, chosen: np.ndarray) -> float:
+    def collected(self, uncertainty_S: np.ndarray) -> float:
         """The uncertainty that a batch collects, sum_S bonus_j: what f subtracts."""
-        return float(np.sum(self.bonus_N[chosen]))
+        return float(np.sum(self.terms.bonus(uncertainty_S)))
 
     # -- the steps of Algorithms 1 to 4; f_1 is f without the bonus --------------------------
 
@@ -175,20 +154,19 @@ class Problem:
         return 2.0 * self.beta * (weights - 1.0) - 2.0 * atoms.correlate(self.fidelity * residual)
 
     def line_search(
-        self, residual: np.ndarray, weights: np.ndarray, step: np.ndarray, step_sum: np.ndarray
+        self, residual: np.ndarray, step_sum: np.ndarray, slope: float, square: float
     ) -> float:
-        """Algorithm 3 (LineSearch): the mu that minimises f_1(w - mu u); `step_sum` = sum u_j a_j.
+        """Algorithm 3 (LineSearch): the mu that minimises f_1(w - mu u).
 
-        A direction without curvature (zero atoms, beta = 0) gets mu = 0.
+        `step_sum` = sum u_j a_j, `slope` = sum (w_j - 1) u_j, `square` = sum u_j^2. A direction
+        without curvature (zero atoms, beta = 0) gets mu = 0.
         """
-        slope = -self.fidelity * float(np.sum(residual * step_sum))
-        slope += self.beta * float(np.dot(weights - 1.0, step))
-        curvature = self.fidelity * float(np.sum(step_sum**2))
-        curvature += self.beta * float(np.dot(step, step))
-        return slope / curvature if curvature > 0 else 0.0
+        falling = self.beta * slope - self.fidelity * float(np.sum(residual * step_sum))
+        curvature = self.fidelity * float(np.sum(step_sum**2)) + self.beta * square
+        return falling / curvature if curvature > 0 else 0.0
 
     def debias(
-        self, atoms: HostOperator, weights: np.ndarray, residual: np.ndarray
+        self, atoms: Operator, weights: np.ndarray, residual: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Algorithm 4 (De-bias) over `atoms`, then weights clipped at zero; with the new residual.
 
@@ -197,30 +175,13 @@ class Problem:
         """
         step = self.gradient(atoms, weights, residual)
         step_sum = atoms.combine(step)
-        mu = self.line_search(residual, weights, step, step_sum)
+        slope, square = float((weights - 1.0) @ step), float(step @ step)
+        mu = self.line_search(residual, step_sum, slope, square)
         adjusted = weights - mu * step
         if adjusted.min(initial=0.0) < 0:
             adjusted = np.maximum(adjusted, 0.0)
             return adjusted, residual + atoms.combine(weights - adjusted)
         return adjusted, residual + mu * step_sum
-
-    def prox(
-        self, point_N: np.ndarray, step_size: float, rule: str
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Algorithm 2 line 6: the b items S of min 1/2 ||w - s||^2 + mu f_2(w) over w >= 0.
-
-        "exact": items left out cost 1/2 [s_j]_+^2, so S is the top b of
-        1/2 [s_j]_+^2 + mu bonus_j with mu the step just taken. "paper": the b smallest of
-        1/2 [-s_j]_+^2 - bonus_j, as the appendix prints it, which forgets that cost and mu.
-        Returns S, best first, and what it was ranked by.
-        """
-        if rule == "paper":
-            scores_N = self.bonus_N - 0.5 * np.maximum(-point_N, 0.0) ** 2
-        else:
-            # Where no step could be taken s is zero, and any mu ranks the same.
-            scores_N = 0.5 * np.maximum(point_N, 0.0) ** 2 + (step_size or 1.0) * self.bonus_N
-        chosen = top_k(scores_N, self.budget)
-        return chosen, scores_N[chosen]
 
     def _checked(self, indices: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         chosen, weights_S = np.asarray(indices), to_host(weights)
@@ -237,6 +198,14 @@ class Problem:
         return chosen.astype(np.int64), weights_S
 
 
-def _scaled_mean(atoms: Operator, budget: int) -> np.ndarray:
+def _heard(items: Items) -> tuple[float, bool, tuple[str, ...]]:
+    """Mean ||a_j||^2, whether it is rounding next to the labels' variance, and what to warn of."""
+    survey = items.survey()
+    mean_square = float(survey.norms_squared.sum()) / items.size
+    noise = VANISHING**2 * float(survey.variance.sum()) / items.size
+    return mean_square, mean_square <= noise, clipped_warning(survey.clipped)
+
+
+def _scaled_mean(items: Items, budget: int) -> np.ndarray:
     """B v: what the weighted sum of a batch has to match."""
-    return budget * atoms.combine(np.full(atoms.size, 1.0 / atoms.size))
+    return budget * (items.survey().atoms.sum(axis=0) / items.size)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sabal.arrays import CHUNK_BYTES, row_chunks
-from sabal.atoms import VANISHING, Atoms, posterior_atoms
+from sabal.atoms import Atoms, posterior_atoms
 from sabal.checks import check_log_probs, check_whole
 from sabal.models.inputs import (
     Headed,
@@ -175,16 +175,14 @@ class _Pool:
         check_whole(self.samples, "samples", least=2)
         atoms_NK = torch.empty(self.size, self.samples)
         variance_N, deviation_N = np.empty(self.size), np.empty(self.size)
-        zeros = 0
+        clipped = 0
         for rows, log_probs_NKC in self.chunks():
             name = f"log_probs[{rows.start}:{rows.stop}]"
             part = posterior_atoms(check_log_probs(log_probs_NKC, name), None)
             atoms_NK[rows] = cast(Dense, part.operator).atoms_NM
             variance_N[rows], deviation_N[rows] = part.variance_N, part.deviation_N
-            zeros += len(part.warnings)
-        warnings = ("some log-probabilities were read as the smallest of float32",) if zeros else ()
-        noise = VANISHING * float(np.sqrt(np.mean(variance_N)))
-        return Atoms(Dense(atoms_NK), variance_N, deviation_N, noise, warnings)
+            clipped += part.clipped
+        return Atoms(Dense(atoms_NK), variance_N, deviation_N, clipped)
 
     def predictive(self) -> Tensor:
         """(n, C): the mean probability over the posterior."""

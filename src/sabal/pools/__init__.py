@@ -1,5 +1,8 @@
 """Pools: where the items to choose from are kept."""
 
-from sabal.pools.files import NAMES, Contents, read_pool
+from sabal.pools.chunks import pool_of_chunks
+from sabal.pools.contents import NAMES, Contents
+from sabal.pools.files import pool_size, read_pool
+from sabal.pools.ids import Ids
 
-__all__ = ["NAMES", "Contents", "read_pool"]
+__all__ = ["NAMES", "Contents", "Ids", "pool_of_chunks", "pool_size", "read_pool"]

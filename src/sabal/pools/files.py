@@ -7,137 +7,141 @@ Nothing is unpickled, ever.
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from sabal.errors import FileError
-from sabal.files import read_npz
-from sabal.outputs import PARTS, Outputs
+from sabal.checks import check_same_items
+from sabal.errors import FileError, InputError
+from sabal.memory import SHARE, parse_bytes
+from sabal.pools.contents import (
+    PER_ITEM,
+    Contents,
+    Spec,
+    check_names,
+    check_spec,
+    contents_of,
+)
+from sabal.pools.npy import NpyFolder
+from sabal.pools.npz import NpzFile
+from sabal.pools.parquet import ParquetPool
+from sabal.pools.scratch import Scratch, removed_on_error
+from sabal.pools.sinks import Wanted
 
-NAMES = ("id", *PARTS, "labeled_features")
+
+class Source(Protocol):
+    """A pool of some format."""
+
+    path: Path
+    names: list[str]
+
+    def whole(self) -> dict[str, np.ndarray]:
+        """Every array a pool may have, in memory."""
+
+    def specs(self) -> dict[str, Spec]:
+        """Every array a pool may have, unread."""
+
+    def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
+        """The same rows of some arrays."""
 
 
-@dataclass(frozen=True)
-class Contents:
-    """What a pool file holds, and the names in it that mean nothing to us."""
+def read_pool(
+    path: str | Path,
+    *,
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    rows: range | tuple[int, int] | None = None,
+) -> Contents:
+    """The pool at `path`; what kind of file it is follows from its ending or its content.
 
-    outputs: Outputs
-    ignored: tuple[str, ...]
+    memory: bytes (or "2GB") that work on the pool may take. Arrays of more than a quarter of it
+        stay on disk and are read by rows when asked for; None reads everything.
+    scratch: a folder for what has to be unpacked for that, Parquet and compressed archives; None
+        for the system's folder for temporary files. It goes with the pool.
+    rows: only the rows from a first up to a last one.
+    """
+    source = _open(Path(path))
+    granted = None if memory is None else parse_bytes(memory)
+    if granted is None and rows is None:
+        return _whole(source)
+    specs = source.specs()
+    items = _items(source, specs)
+    if not items:
+        return _whole(source)
+    size = check_same_items(**items)
+    start, stop = _range(rows, size)
+    count = stop - start
+    needed = sum(spec.nbytes for spec in items.values()) * count // max(1, size)
+    stored = granted is not None and needed > granted // SHARE
+    if not stored and rows is None:
+        return _whole(source)
+    with removed_on_error(Scratch(scratch)) as folder:
+        spilled = sum(spec.spilled for spec in items.values()) * count // max(1, size)
+        with folder.filling(spilled if stored else 0):
+            arrays = source.read(list(items), Wanted(start, stop, stored, folder))
+        if "labeled_features" in specs:
+            everything = Wanted(0, specs["labeled_features"].shape[0], False, folder)
+            arrays |= source.read(["labeled_features"], everything)
+        return contents_of(arrays, source.names, granted)
 
 
-def read_pool(path: str | Path) -> Contents:
-    """The pool at `path`; what kind of file it is follows from its ending or its content."""
-    source = Path(path)
+def pool_size(path: str | Path) -> int:
+    """How many items the pool at `path` has, without reading it."""
+    source = _open(Path(path))
+    items = _items(source, source.specs())
+    if not items:
+        raise FileError(
+            f"a pool with some of {', '.join(PER_ITEM)}",
+            f"{source.path} with {', '.join(source.names)}",
+            "add an array with a row for every item",
+        )
+    return check_same_items(**items)
+
+
+def _whole(source: Source) -> Contents:
+    arrays = source.whole()
+    check_names(source.path, source.names, arrays)
+    return contents_of(arrays, source.names)
+
+
+def _items(source: Source, specs: dict[str, Spec]) -> dict[str, Spec]:
+    """What has a row for every item."""
+    check_names(source.path, source.names, specs)
+    for name, spec in specs.items():
+        check_spec(name, spec)
+    return {name: specs[name] for name in PER_ITEM if name in specs}
+
+
+def _range(rows: range | tuple[int, int] | None, size: int) -> tuple[int, int]:
+    if rows is None:
+        return 0, size
+    start, stop, step = (
+        (rows.start, rows.stop, rows.step) if isinstance(rows, range) else (*rows, 1)
+    )
+    if not 0 <= start < stop <= size or step != 1:
+        raise InputError(
+            f"`rows` between 0 and {size}, the size of the pool, at least one of them",
+            repr(rows),
+            f"pass for instance rows=(0, {size})",
+        )
+    return start, stop
+
+
+def _open(source: Path) -> Source:
     if not source.exists():
         raise FileError("a pool file or folder", f"nothing at {source}", "check the path")
-    names, arrays = _read(source)
-    _reject_near_misses(source, names)
-    if not arrays:
-        raise FileError(
-            f"a pool with some of {', '.join(NAMES)}",
-            f"{source} with {', '.join(names) or 'nothing'}",
-            "rename the arrays or columns",
-        )
-    parts: dict[str, Any] = dict(arrays)
-    ids = parts.pop("id", None)
-    outputs = Outputs(**parts, ids=None if ids is None else ids.tolist())
-    return Contents(outputs, tuple(name for name in names if name not in NAMES))
-
-
-Read = tuple[list[str], dict[str, np.ndarray]]
-"""Every name in a file, and the arrays with names that a pool may have."""
-
-
-def _read(source: Path) -> Read:
     if source.is_dir():
         if any(source.glob("*.npy")):
-            return _read_npy_folder(source)
+            return NpyFolder(source)
         if any(source.glob("*.parquet")):
-            return _read_parquet(source)
+            return ParquetPool(source)
     elif source.suffix == ".npz":
-        return read_npz(source, NAMES)
+        return NpzFile(source)
     elif source.suffix == ".parquet":
-        return _read_parquet(source)
+        return ParquetPool(source)
     raise FileError(
         "a .npz file, a .parquet file, or a folder of .parquet or .npy files",
         str(source),
         "save the pool as one of these",
     )
-
-
-def _read_npy_folder(source: Path) -> Read:
-    files = {file.stem: file for file in sorted(source.glob("*.npy"))}
-    arrays = {}
-    for name in NAMES:
-        if name in files:
-            try:
-                arrays[name] = np.load(files[name], allow_pickle=False, mmap_mode="r")
-            except (OSError, ValueError, EOFError) as error:
-                raise _unreadable(files[name], error) from None
-    return list(files), arrays
-
-
-def _read_parquet(source: Path) -> Read:
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-
-    try:
-        files = ds.dataset(str(source), format="parquet")
-        names = list(files.schema.names)
-        table = files.to_table(columns=[name for name in ("id", *PARTS) if name in names])
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise _unreadable(source, error) from None
-    return names, {name: _column(table.column(name), name, source) for name in table.column_names}
-
-
-def _column(column: Any, name: str, source: Path) -> np.ndarray:
-    """A Parquet column as an array: numbers, strings, or (nested) lists of equal length."""
-    import pyarrow as pa
-
-    values = column.combine_chunks()
-    shape = [len(values)]
-    while pa.types.is_nested(values.type):
-        if not hasattr(values, "flatten") or pa.types.is_struct(values.type) or values.null_count:
-            raise FileError(
-                f"column `{name}` of {source} as lists of numbers, one for every row",
-                f"{column.type} with {values.null_count} empty rows",
-                "fill or drop these rows",
-            )
-        entries = values.flatten()
-        length, ragged = divmod(len(entries), len(values)) if len(values) else (0, 0)
-        lengths = values.value_lengths() if hasattr(values, "value_lengths") else None
-        if ragged or (lengths is not None and any(x.as_py() != length for x in lengths.unique())):
-            raise FileError(
-                f"lists of one length in column `{name}` of {source}",
-                "lists of different lengths",
-                "give every item the same number of entries",
-            )
-        shape.append(length)
-        values = entries
-    if values.null_count:
-        raise FileError(
-            f"column `{name}` of {source} without gaps",
-            f"{values.null_count} empty entries",
-            "fill or drop these rows",
-        )
-    return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
-
-
-def _reject_near_misses(source: Path, names: list[str]) -> None:
-    """Refuse `feature` or `ids`: leaving out what was surely meant would choose without it."""
-    for name in names:
-        meant = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
-        if name not in NAMES and meant and meant[0] not in names:
-            raise FileError(
-                f"arrays named {', '.join(NAMES)} in {source}",
-                f"`{name}`",
-                f"rename it to `{meant[0]}`",
-            )
-
-
-def _unreadable(source: Path, error: Exception) -> FileError:
-    return FileError(f"a readable pool in {source}", str(error), "write the file again")

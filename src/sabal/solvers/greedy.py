@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sabal.arrays import top_k
+from sabal.arrays import CHUNK_BYTES, top_k
 from sabal.checks import check_choice, check_number, check_whole
+from sabal.items import Best, Ranking
 from sabal.problem import Problem
+from sabal.solvers.candidates import Candidates
 from sabal.solvers.picks import Picks
 from sabal.solvers.solution import Solution
 
@@ -18,11 +20,35 @@ SCORES = ("optimal-step", "first-order")
 CANDIDATES_PER_PICK = 64
 """How many candidates a pass gathers for each pick that follows it (K / L in method.md 5)."""
 
-FEWEST_PICKS = 32
-"""At least this many picks follow a pass (L in method.md 5)."""
+FEWER_PER_PICK = 8
+"""The same where a pass costs far more than a pick: random features stand fewer."""
+
+FEWEST_CANDIDATES = 1024
+"""A pass gathers at least so many, and twice as many if there is room."""
+
+PICKS_PER_FIT = 32
+"""After so many picks the weights of all items are fitted; a pass is followed by no fewer."""
+
+PASSES = 12
+"""A batch takes at least so many passes, if it is large enough: candidates grow stale."""
+
+ITEMS_PER_PICK = 16
+"""Of a cheap pass, L^2 picks are worth so many items: passes and picks then cost alike."""
 
 RUNNERS_UP = 16
-"""Among how many of the best a pick is decided in float64."""
+"""Among how many of the best Algorithm 1 to the letter decides in float64."""
+
+SMALL_POOL = 2048
+"""A pool this small is gathered whole, and every pick sees all of it."""
+
+SHARE_OF_INPUTS = 0.25
+"""What a selection may take beyond its inputs, next to them."""
+
+LEAST_ROOM = 4 * 2**20
+"""Bytes for candidates in any case: next to small inputs a share is nothing."""
+
+UNKNOWN_ROOM = 256 * 2**20
+"""Bytes for candidates where nobody says how large the inputs are."""
 
 
 @dataclass(frozen=True)
@@ -33,112 +59,112 @@ class Greedy:
         -[-grad_j]_+^2 / (4 (gamma ||a_j||^2 + beta)) - bonus_j. "first-order" is the printed line
         3, step * grad_j - bonus_j, which ignores the size of the atom.
     step: tau of the printed line 3.
-    refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" reads the pool
-        every L picks and makes them among the 64 L best items of that read, with L of at least 32
-        and sqrt(n) / 8; a pool no larger than 64 L is read once, every pick sees all of it, and
-        that is Algorithm 1 again.
+    refresh: picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" chooses from the
+        sizes, the cost of a pass and `memory`; a pool of up to 2,048 items is read once, every pick
+        sees all of it, and that is Algorithm 1 again.
+    memory: bytes that candidates may take; None for a share of what the inputs take.
     """
 
     score: str = "optimal-step"
     step: float = 1.0
     refresh: int | str = "auto"
+    memory: int | None = None
 
     def __post_init__(self) -> None:
         check_choice(self.score, "score", SCORES)
         check_number(self.step, "step", above=0.0)
         if self.refresh != "auto":
             check_whole(self.refresh, "refresh")
+        if self.memory is not None:
+            check_whole(self.memory, "memory")
 
     def solve(self, problem: Problem) -> Solution:
         """Pick `problem.budget` items."""
-        to_the_letter, picks_per_pass, candidates = self._block(problem.size, problem.budget)
-        picks = Picks(problem)
+        to_the_letter, picks_per_pass, candidates = self._plan(problem)
+        ranking = Ranking(problem.terms, self.score, self.step)
+        picks = Picks(problem, in_float64=to_the_letter)
         passes = 0
         while picks.missing:
-            # A pass: the only place where the whole pool is read.
-            product_N = problem.atoms.correlate(problem.fidelity * picks.residual)
-            decrease_N = self._decrease(problem, slice(None), product_N)
-            candidates_K = top_k(
-                np.where(picks.available_N, decrease_N, -np.inf),
-                min(candidates, problem.size - len(picks.items)),
+            best = problem.items.best(
+                problem.fidelity * picks.residual,
+                ranking,
+                min(candidates, problem.size - picks.count),
+                np.asarray(picks.items, dtype=np.int64),
             )
             passes += 1
-            count = min(picks_per_pass, picks.missing, candidates_K.size)
-            if to_the_letter:
-                self._pick_one_by_one(picks, candidates_K, count)
-            else:
-                self._pick_a_block(picks, candidates_K, product_N[candidates_K], count)
+            count = min(picks_per_pass, picks.missing, best.indices.size)
+            pick = _pick_one_by_one if to_the_letter else _pick_in_blocks
+            pick(picks, best.in_order(), ranking, count)
         return picks.solution(passes)
 
-    def _pick_one_by_one(self, picks: Picks, candidates_K: np.ndarray, count: int) -> None:
-        """Algorithm 1 to the letter: all weights are adjusted after every pick."""
-        problem = picks.problem
-        block = problem.atoms.gather(candidates_K)
-        for _ in range(count):
-            product_K = block.correlate(problem.fidelity * picks.residual)
-            self._pick(picks, candidates_K, product_K, adjusted=len(picks.items) + 1)
-
-    def _pick_a_block(
-        self, picks: Picks, candidates_K: np.ndarray, product_K: np.ndarray, count: int
-    ) -> None:
-        """Picks that adjust the weights of their own block only; then all weights, and fully.
-
-        Not from the paper, which adjusts all weights a little after every pick: that costs as much
-        as the picks themselves once there are many, and ends further from the best weights.
-        """
-        problem = picks.problem
-        block = problem.atoms.gather(candidates_K)
-        for k in range(count):
-            before = picks.residual
-            self._pick(picks, candidates_K, product_K, adjusted=k + 1)
-            change = picks.residual - before
-            product_K = product_K + block.correlate(problem.fidelity * change)
-        picks.settle()
-
-    def _pick(
-        self, picks: Picks, candidates_K: np.ndarray, product_K: np.ndarray, adjusted: int
-    ) -> None:
-        """Line 3 among the candidates, whose <a_j, gamma r> are `product_K`."""
-        problem = picks.problem
-        decrease_K = self._decrease(problem, candidates_K, product_K)
-        decrease_K[~picks.available_N[candidates_K]] = -np.inf
-        # The rounding of float32 does not decide: the best few are scored in float64.
-        best_R = np.sort(candidates_K[top_k(decrease_K, min(RUNNERS_UP, decrease_K.size))])
-        best_R = best_R[picks.available_N[best_R]]
-        atoms_R = problem.atoms.take(best_R)
-        product_R = atoms_R.correlate(problem.fidelity * picks.residual)
-        decrease_R = self._decrease(problem, best_R, product_R)
-        r = int(np.argmax(decrease_R))
-        picks.add(int(best_R[r]), atoms_R, r, float(decrease_R[r]), adjusted)
-
-    def _block(self, n: int, budget: int) -> tuple[bool, int, int]:
+    def _plan(self, problem: Problem) -> tuple[bool, int, int]:
         """Whether it is Algorithm 1 to the letter, picks per pass (L), candidates of a pass (K)."""
         if self.refresh == 1:
             return True, 1, RUNNERS_UP
+        n, budget = problem.size, problem.budget
         if self.refresh != "auto":
-            return False, int(self.refresh), CANDIDATES_PER_PICK * int(self.refresh)
-        # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
-        picks = max(FEWEST_PICKS, round(math.sqrt(n / CANDIDATES_PER_PICK)))
-        if n <= CANDIDATES_PER_PICK * picks:
-            # A block that holds the whole pool never goes stale.
+            picks = int(self.refresh)
+            return False, picks, max(FEWEST_CANDIDATES, CANDIDATES_PER_PICK * picks)
+        if n <= SMALL_POOL:
             return True, budget, n
-        return False, picks, CANDIDATES_PER_PICK * picks
+        each = FEWER_PER_PICK if problem.items.dear else CANDIDATES_PER_PICK
+        picks = max(PICKS_PER_FIT, budget // PASSES)
+        if not problem.items.dear:
+            # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
+            picks = min(picks, max(PICKS_PER_FIT, round(math.sqrt(n / ITEMS_PER_PICK))))
+        room = max(FEWEST_CANDIDATES, self._room(problem) // problem.items.atom_bytes)
+        candidates = min(max(2 * FEWEST_CANDIDATES, each * picks), room)
+        return False, max(PICKS_PER_FIT, min(picks, candidates // each)), candidates
 
-    def _decrease(
-        self, problem: Problem, items: slice | np.ndarray, product: np.ndarray
-    ) -> np.ndarray:
-        """By how much line 3 expects f to fall when an item joins S with weight zero so far.
+    def _room(self, problem: Problem) -> int:
+        """Bytes for candidates: what is left beside the batch itself and the blocks of a pass."""
+        if self.memory is not None:
+            return self.memory
+        if problem.items.input_bytes is None:
+            return UNKNOWN_ROOM
+        batch = problem.budget * problem.items.atom_bytes
+        allowed = int(SHARE_OF_INPUTS * problem.items.input_bytes)
+        return max(LEAST_ROOM, allowed - batch - 4 * CHUNK_BYTES)
 
-        product: <a_j, gamma r> of the items.
-        """
-        gradient = -2.0 * (problem.beta + product)
-        bonus = problem.bonus_N[items]
-        if self.score == "first-order":
-            return bonus - self.step * gradient
-        downhill = np.maximum(-gradient, 0.0)
-        curvature = problem.curvature_N[items]
-        # No curvature means zero atoms and beta = 0: no step to gain from.
-        gain = np.divide(
-            downhill**2, 4.0 * curvature, out=np.zeros_like(downhill), where=curvature > 0
+
+def _pick_one_by_one(picks: Picks, best: Best, ranking: Ranking, count: int) -> None:
+    """Algorithm 1 to the letter: all weights are adjusted after every pick."""
+    problem = picks.problem
+    atoms = problem.items.gather(best.indices)
+    bonus_K = ranking.terms.bonus(best.uncertainty)
+    curvature_K = ranking.terms.curvature(best.norms_squared)
+    free_K = np.ones(best.indices.size, dtype=bool)
+    for _ in range(count):
+        direction = problem.fidelity * picks.residual
+        decrease_K = ranking.decrease(atoms.correlate(direction), bonus_K, curvature_K)
+        decrease_K[~free_K] = -np.inf
+        # The rounding of float32 does not decide: the best few are scored in float64.
+        few_R = np.sort(top_k(decrease_K, min(RUNNERS_UP, int(free_K.sum()))))
+        atoms_R = atoms.take(few_R)
+        product_R = atoms_R.correlate(direction)
+        decrease_R = ranking.decrease(product_R, bonus_K[few_R], curvature_K[few_R])
+        r = int(np.argmax(decrease_R))
+        k = int(few_R[r])
+        free_K[k] = False
+        picks.add(
+            int(best.indices[k]),
+            atoms_R.gather(np.array([r])),
+            float(decrease_R[r]),
+            float(bonus_K[k]),
+            float(curvature_K[k]),
         )
-        return gain + bonus
+
+
+def _pick_in_blocks(picks: Picks, best: Best, ranking: Ranking, count: int) -> None:
+    """Picks that adjust the weights of their own block only; then all weights are fitted.
+
+    Not from the paper, which adjusts all weights a little after every pick: that costs as much
+    as the picks themselves once there are many, and ends further from the best weights.
+    """
+    candidates = Candidates(picks.problem, ranking, best)
+    while count:
+        block = candidates.pick(min(PICKS_PER_FIT, count))
+        count -= len(block.items)
+        picks.extend(block)
+        if count:
+            candidates.look(picks.residual)

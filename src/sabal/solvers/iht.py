@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sabal.checks import check_choice, check_number, check_whole
+from sabal.items import Best, Proximity, SparseWeights
 from sabal.problem import Problem
 from sabal.solvers.solution import Solution, solution_of
 
@@ -18,10 +19,11 @@ class ProximalIHT:
     """Proximal iterative hard thresholding (Algorithm 2 of the paper).
 
     prox: "exact" takes the true minimum of line 6, "paper" the rule that its appendix prints
-        (see `Problem.prox`).
+        (see `items.Proximity`).
     iterations, tol: at most this many; stop when ||w - w'|| < tol ||w||.
 
-    The objective does not fall monotonically, so the best iterate is returned, not the last.
+    The objective does not fall monotonically, so the best iterate is returned, not the last. An
+    iteration is one pass: a block is read once for the gradient and for its sum over the atoms.
     """
 
     prox: str = "exact"
@@ -35,42 +37,41 @@ class ProximalIHT:
 
     def solve(self, problem: Problem) -> Solution:
         """Minimise f over batches of `problem.budget` items."""
-        n = problem.size
-        w_N, z_N = np.zeros(n), np.zeros(n)
+        nothing = SparseWeights(np.zeros(0, dtype=np.int64), np.zeros(0))
+        w, z = nothing, nothing
         # Sums over atoms are carried beside the weights: a pass is needed for gradients only.
         w_sum, z_sum = np.zeros_like(problem.target), np.zeros_like(problem.target)
-        best: tuple[float, np.ndarray, np.ndarray, np.ndarray] | None = None
+        best: tuple[float, Best, np.ndarray] | None = None
         history: list[float] = []
-        passes = 0
         for _ in range(self.iterations):
-            previous_N, previous_sum = w_N, w_sum
+            previous, previous_sum = w, w_sum
             # Lines 4 and 5: the best step along the gradient at z.
             residual = problem.target - z_sum
-            gradient_N = problem.gradient(problem.atoms, z_N, residual)
-            gradient_sum = problem.atoms.combine(gradient_N)
-            passes += 2
-            mu = problem.line_search(residual, z_N, gradient_N, gradient_sum)
-            s_N = z_N - mu * gradient_N
+            descent = problem.items.descend(problem.fidelity * residual, z, problem.beta)
+            mu = problem.line_search(residual, descent.total, descent.slope, descent.square)
             # Lines 6 to 8: the best batch near s, its weights adjusted, none below zero.
-            chosen, scores = problem.prox(s_N, mu, self.prox)
-            atoms = problem.atoms.take(chosen)
-            weights = np.maximum(s_N[chosen], 0.0)
+            chosen = descent.nearest(Proximity(problem.terms, self.prox, mu), problem.budget)
+            atoms = problem.items.gather(chosen.indices)
+            weights = np.maximum(chosen.value, 0.0)
             residual = problem.target - atoms.combine(weights)
             weights, residual = problem.debias(atoms, weights, residual)
-            w_N = np.zeros(n)
-            w_N[chosen] = weights
-            w_sum = problem.target - residual
-            objective = problem.value(chosen, weights, residual)
+            w, w_sum = SparseWeights.of(chosen.indices, weights), problem.target - residual
+            collected = problem.collected(chosen.uncertainty)
+            objective = problem.value(weights, residual, collected)
             history.append(objective)
             if best is None or objective < best[0]:
-                best = (objective, chosen, weights, scores)
+                best = (objective, chosen, weights)
             # Lines 9 and 10: momentum.
-            change_N = w_N - previous_N
-            if np.linalg.norm(change_N) <= self.tol * np.linalg.norm(w_N):
+            change = w.minus(previous)
+            if np.linalg.norm(change.values) <= self.tol * np.linalg.norm(w.values):
                 break
             change_sum = w_sum - previous_sum
-            tau = problem.line_search(residual, w_N, change_N, change_sum)
-            z_N = w_N - tau * change_N
-            z_sum = w_sum - tau * change_sum
+            slope = float((w.at(change.indices) - 1.0) @ change.values)
+            square = float(change.values @ change.values)
+            tau = problem.line_search(residual, change_sum, slope, square)
+            z, z_sum = w.minus(change, tau), w_sum - tau * change_sum
         assert best is not None  # iterations >= 1
-        return solution_of(problem, *best[1:], passes=passes, history=history)
+        _, chosen, weights = best
+        return solution_of(
+            problem, chosen.indices, weights, chosen.scores, passes=len(history), history=history
+        )

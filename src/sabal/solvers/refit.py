@@ -28,7 +28,7 @@ def best_weights(problem: Problem, indices: np.ndarray) -> np.ndarray:
     """
     from scipy.optimize import nnls
 
-    atoms = problem.atoms.take(indices)
+    atoms = problem.items.gather(indices).to_host()
     normal_SS = problem.fidelity * atoms.gram() + problem.beta * np.eye(len(indices))
     right_S = atoms.correlate(problem.fidelity * problem.target) + problem.beta
     values, vectors = np.linalg.eigh(normal_SS)

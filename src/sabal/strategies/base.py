@@ -44,9 +44,17 @@ def require(strategy: Strategy, outputs: Outputs) -> None:
             )
 
 
+class Named(Protocol):
+    """Items with names: Outputs, or a pool elsewhere."""
+
+    @property
+    def ids(self) -> Any:
+        """The names of the items, by row."""
+
+
 def selection_of(
     strategy: Strategy,
-    outputs: Outputs,
+    outputs: Named,
     indices: np.ndarray,
     scores: np.ndarray,
     *,

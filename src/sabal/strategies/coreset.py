@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from sabal.arrays import row_chunks, top_k
-from sabal.atoms import VANISHING, Atoms
+from sabal.atoms import VANISHING, Atoms, clipped_warning
 from sabal.checks import check_whole
 from sabal.operators import Operator
 from sabal.outputs import Outputs
@@ -74,7 +74,7 @@ class BayesianCoreset:
         picks = np.array(found.picks, dtype=np.int64)
         weights = found.weights(picks)
         chosen, scores = picks, np.array(found.pick_scores)
-        warnings = atoms.warnings
+        warnings = clipped_warning(atoms.clipped)
         missing = budget - picks.size
         if missing:
             rest = np.setdiff1d(np.arange(outputs.size), picks)

@@ -1,0 +1,126 @@
+"""What random-feature atoms share across a pool: drawn once, wherever the items are.
+
+The draws need a few facts about all items (their mean, some distances). `PoolFacts` is who tells
+them: arrays in memory or on disk here, a cluster elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from sabal.arrays import Array
+from sabal.operators import Dense, row_norms_squared
+
+MOST_ROWS = 1024
+"""How many items the median distance is taken over."""
+
+
+class PoolFacts(Protocol):
+    """What has to be known of the features of all items."""
+
+    @property
+    def size(self) -> int:
+        """How many items there are."""
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+
+    def all_sure(self) -> bool:
+        """Whether the model is sure of every item (True as well where there is no model)."""
+
+    def feature_mean(self) -> np.ndarray:
+        """The mean of the features."""
+
+    def feature_rows(self, indices: np.ndarray) -> np.ndarray:
+        """The features of some items, in float64."""
+
+    def feature_norm(self) -> float:
+        """The mean of ||h_j||^2."""
+
+
+@dataclass(frozen=True)
+class CurvatureDraws:
+    """Gaussian u, u' (classes) and s, s' (features); `unit` is the features' root mean square."""
+
+    u_CM: np.ndarray
+    v_CM: np.ndarray
+    s_DM: np.ndarray
+    t_DM: np.ndarray
+    unit: float
+
+
+@dataclass(frozen=True)
+class KernelDraws:
+    """Frequencies, and what the features are centred and divided by before.
+
+    everyone: whether all items count alike, as there is no uncertainty to weigh them by.
+    """
+
+    omega_DF: np.ndarray
+    centre_D: np.ndarray
+    bandwidth: float
+    everyone: bool
+    warnings: tuple[str, ...] = ()
+
+
+def draw_curvature(
+    facts: PoolFacts, width: int, bias: bool, rng: np.random.Generator
+) -> CurvatureDraws:
+    """The draws of `curvature_atoms`."""
+    unit = float(np.sqrt(facts.feature_norm() + bias)) or 1.0
+    dimensions = facts.feature_rows(np.arange(1)).shape[1]
+    u_CM, v_CM = rng.standard_normal((2, facts.classes, width))
+    s_DM, t_DM = rng.standard_normal((2, dimensions + bias, width))
+    return CurvatureDraws(u_CM, v_CM, s_DM, t_DM, unit)
+
+
+def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> KernelDraws:
+    """The draws of `kernel_atoms`; `width` is the length of an atom: two for every frequency."""
+    warnings: tuple[str, ...] = ()
+    everyone = facts.all_sure()
+    if everyone and facts.classes:
+        warnings = ("the model is sure of every item: all are represented alike",)
+    bandwidth = median_distance(facts, rng)
+    if bandwidth == 0:
+        bandwidth = 1.0
+        warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
+    # The kernel does not see a shift; without the mean, float32 keeps its digits for the rest.
+    centre_D = facts.feature_mean()
+    omega_DF = rng.standard_normal((centre_D.size, width // 2))
+    return KernelDraws(omega_DF, centre_D, bandwidth, everyone, warnings)
+
+
+def feature_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarray:
+    """The sum of the features in each segment."""
+    sums = np.zeros((len(segments), features_ND.shape[1]))
+    for number, rows, block in Dense(features_ND).blocks(segments):
+        sums[number] += block.combine(np.ones(rows.stop - rows.start))
+    return sums
+
+
+def feature_norm_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarray:
+    """The sum of ||h_j||^2 in each segment."""
+    return np.array([row_norms_squared(features_ND[rows]).sum() for rows in segments])
+
+
+def median_distance(facts: PoolFacts, rng: np.random.Generator) -> float:
+    """The median distance between two items, over all pairs of at most `MOST_ROWS` of them.
+
+    Falls back on the mean when more than half of the pairs coincide; 0 when all do.
+    """
+    from scipy.spatial.distance import pdist
+
+    n = facts.size
+    chosen = np.arange(n)
+    if n > MOST_ROWS:
+        chosen = np.sort(rng.choice(n, size=MOST_ROWS, replace=False))
+    sample = facts.feature_rows(chosen)
+    # Distances of a sample of unit scale: squares of very large or small numbers do not fit.
+    unit = float(np.abs(sample).max()) or 1.0
+    distances = pdist(sample / unit) if n > 1 else np.zeros(1)
+    return unit * (float(np.median(distances)) or float(np.mean(distances)))

@@ -1,0 +1,196 @@
+"""A Formulation: the choices that turn what a model says of a pool into a Problem."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sabal.arrays import Array
+from sabal.atoms import (
+    Atoms,
+    curvature_atoms,
+    gradient_atoms,
+    gradient_spread,
+    kernel_atoms,
+    posterior_atoms,
+)
+from sabal.checks import check_budget, check_choice, check_flag, check_number, check_whole
+from sabal.draws import CurvatureDraws, KernelDraws, PoolFacts, draw_curvature, draw_kernel
+from sabal.errors import InputError
+from sabal.items import Items, LocalItems
+from sabal.labels import apply_temperature, log_probs_of
+from sabal.outputs import Outputs, derived
+from sabal.problem import Problem
+from sabal.rows import is_stored
+from sabal.uncertainty import entropy, mutual_information
+
+ATOMS = ("gradient", "posterior", "curvature", "kernel")
+SCALES = ("free", "literal")
+UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information")
+WIDTHS = {"curvature": 2048, "kernel": 1024}
+NO_FEATURES = "there are no features: items are told apart by their predictions alone"
+
+Draws = CurvatureDraws | KernelDraws | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formulation:
+    """How a Problem is made; the same wherever the pool is, and small enough to send there.
+
+    The options are those of the strategies `sabal`, `sabal-greedy` and `sabal-iht`.
+    """
+
+    atoms: str
+    uncertainty: str | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    scale: str = "free"
+    bias: bool = True
+    width: int | None = None
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.atoms, "atoms", ATOMS)
+        check_choice(self.scale, "scale", SCALES)
+        check_number(self.alpha, "alpha")
+        check_number(self.beta, "beta")
+        check_flag(self.bias, "bias")
+        if self.uncertainty is not None:
+            check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
+        if self.width is not None:
+            check_whole(self.width, "width", least=2)
+            if self.atoms == "kernel" and self.width % 2:
+                raise InputError(
+                    "an even `width` (a cosine and a sine each)", str(self.width), "add one to it"
+                )
+        if self.temperature is not None:
+            check_number(self.temperature, "temperature", above=0.0)
+        if self.scale == "literal" and self.atoms in WIDTHS:
+            raise InputError(
+                "scale='free' for curvature and kernel atoms (the paper has no units for them)",
+                "scale='literal'",
+                "leave scale out",
+            )
+
+    def draw(self, facts: PoolFacts, rng: np.random.Generator) -> Draws:
+        """What the atoms of all items share, if it is drawn."""
+        if self.atoms == "curvature":
+            return draw_curvature(facts, self._width, self.bias, rng)
+        if self.atoms == "kernel":
+            return draw_kernel(facts, self._width, rng)
+        return None
+
+    def items(
+        self,
+        outputs: Outputs,
+        draws: Draws,
+        *,
+        uncertainty_N: np.ndarray | None = None,
+        pool_size: int | None = None,
+        segments: Sequence[slice] | None = None,
+    ) -> LocalItems:
+        """The items of `outputs`, which may be a part of a pool of `pool_size`.
+
+        uncertainty_N: an uncertainty of the caller's own, in place of a named one.
+        """
+        atoms = self._atoms(outputs, draws)
+        if self.scale == "literal":
+            if uncertainty_N is not None or self.uncertainty not in (None, "variance"):
+                raise InputError(
+                    "uncertainty='variance' in literal units, as the paper prints them",
+                    repr(self.uncertainty),
+                    "use scale='free' for other uncertainties",
+                )
+            assert atoms.deviation_N is not None  # gradient and posterior atoms have it
+            uncertainty_N = (atoms.deviation_N / (pool_size or outputs.size)) ** 2
+        elif uncertainty_N is None:
+            uncertainty_N = self.scores(outputs, atoms.variance_N)
+        return LocalItems(
+            atoms.operator,
+            uncertainty_N,
+            variance_N=atoms.variance_N,
+            clipped=atoms.clipped,
+            input_bytes=self._input_bytes(outputs),
+            segments=segments,
+        )
+
+    def problem(self, items: Items, budget: int, draws: Draws) -> Problem:
+        """The Problem over `items`."""
+        warnings = draws.warnings if isinstance(draws, KernelDraws) else ()
+        build = Problem.literal if self.scale == "literal" else Problem.scale_free
+        budget = check_budget(budget, items.size)
+        return build(items, budget, alpha=self.alpha, beta=self.beta, warnings=warnings)
+
+    def scores(self, outputs: Outputs, variance_N: np.ndarray | None = None) -> np.ndarray:
+        """The uncertainty of every item; `variance_N` where it is at hand."""
+        default = "margin" if self.atoms in WIDTHS else "variance"
+        kind = self.uncertainty or default
+        if kind == "variance":
+            return self._variance(outputs) if variance_N is None else variance_N
+        if kind == "mutual-information" and outputs.has("log_probs"):
+            return mutual_information(outputs.log_probs)
+        if kind != "mutual-information" and outputs.has("probs"):
+            return outputs.margin if kind == "margin" else entropy(outputs.probs)
+        if self.atoms == "kernel" and self.uncertainty is None:
+            # No model yet: nothing is added for uncertainty.
+            return np.zeros(outputs.size)
+        raise InputError(
+            f"what uncertainty={kind!r} is computed from",
+            "outputs without it",
+            "pass `log_probs` for mutual-information, class probabilities for the others",
+        )
+
+    def features(self, outputs: Outputs) -> Array:
+        """What items are told apart by: without features, their predictions."""
+        if self.atoms == "kernel" and not outputs.has("features"):
+            return outputs.probs
+        return outputs.features
+
+    @property
+    def _width(self) -> int:
+        return self.width or WIDTHS[self.atoms]
+
+    def _atoms(self, outputs: Outputs, draws: Draws) -> Atoms:
+        if self.atoms == "posterior":
+            if outputs.has("label_probs"):
+                return posterior_atoms(outputs.log_probs, outputs.label_probs)
+            # A pool that is streamed never holds n x K x C numbers.
+            return outputs.posterior_atoms
+        features_ND = self.features(outputs)
+        if isinstance(draws, KernelDraws):
+            weight_N = np.ones(outputs.size) if draws.everyone else outputs.margin
+            return kernel_atoms(features_ND, weight_N, draws)
+        if isinstance(draws, CurvatureDraws):
+            return curvature_atoms(features_ND, outputs.probs, draws, self.bias)
+        return gradient_atoms(features_ND, outputs.probs, self._label_probs(outputs), self.bias)
+
+    def _variance(self, outputs: Outputs) -> np.ndarray:
+        """V_j of posterior atoms, or of the gradient (which atoms without labels borrow)."""
+        if self.atoms == "posterior":
+            variance_N = self._atoms(outputs, None).variance_N
+            assert variance_N is not None  # posterior atoms have it
+            return variance_N
+        return gradient_spread(outputs.features, self._label_probs(outputs), self.bias)[0]
+
+    def _label_probs(self, outputs: Outputs) -> Any:
+        if outputs.has("label_probs"):
+            return outputs.label_probs
+        if self.temperature is None:
+            return outputs.probs
+        temperature = self.temperature
+        return derived(lambda p: apply_temperature(log_probs_of(p), temperature), outputs.probs)
+
+    def _input_bytes(self, outputs: Outputs) -> int | None:
+        """What the arrays take that the atoms are made of; None for rows on disk."""
+        if self.atoms == "posterior":
+            # A handful of numbers an item: small next to what they were made from.
+            return None
+        arrays = [self.features(outputs)]
+        if outputs.has("probs"):
+            arrays.append(outputs.probs)
+        if any(is_stored(array) for array in arrays):
+            return None
+        return sum(int(np.prod(array.shape)) * array.dtype.itemsize for array in arrays)

@@ -1,0 +1,163 @@
+"""The ids of a pool's items, looked up for the few that are chosen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import FileError, InputError
+from sabal.memory import SHARE
+from sabal.rows import RawRows
+
+CHUNK = 65_536
+"""Ids that are looked at together."""
+
+FEWEST_KEYS = 2**20
+"""Ids that are compared in one pass however little memory there is: 8 MB."""
+
+SUSPECTS = 1_000
+_MIXER = np.uint64(0x9E3779B97F4A7C15)
+"""Odd, so that multiplying with it keeps different numbers different, and stirs the high bits."""
+
+
+class StoredStrings:
+    """Strings of any length in two raw files.
+
+    data: their bytes, one after the other. ends: where each begins, and the last one ends.
+    text: whether they are characters in UTF-8, rather than bytes.
+    """
+
+    def __init__(self, data: RawRows, ends: RawRows, *, text: bool) -> None:
+        self._data = data
+        self._ends = ends
+        self.text = text
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        return as_strings(self.encoded(rows), text=self.text)
+
+    def encoded(self, rows: slice | np.ndarray) -> list[bytes]:
+        """The bytes of some strings."""
+        if isinstance(rows, slice):
+            start, stop, _ = rows.indices(len(self))
+            ends = self._ends[start : max(start, stop) + 1]
+            return split(self._data[int(ends[0]) : int(ends[-1])], ends - ends[0])
+        numbers = np.asarray(rows, dtype=np.int64)
+        begins, ends = self._ends[numbers], self._ends[numbers + 1]
+        return [
+            self._data[begin:end].tobytes()
+            for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)
+        ]
+
+
+class Ids:
+    """One id per item, whole numbers or strings, wherever they are kept.
+
+    `ids[rows]` looks some up, a slice with step 1 or row numbers in any order; nothing else is in
+    memory where they are on disk.
+    """
+
+    def __init__(self, values: np.ndarray | RawRows | StoredStrings) -> None:
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
+        return self.look_up(rows)
+
+    def look_up(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The ids of some rows."""
+        found = np.asarray(self._values[rows])
+        # Whole numbers have one width wherever they came from.
+        narrow = found.dtype.kind in "iu" and np.can_cast(found.dtype, np.int64)
+        return found.astype(np.int64) if narrow else found
+
+    def check_distinct(self, memory: int) -> None:
+        """Refuse ids that repeat, in as many passes over them as `memory` bytes make necessary."""
+        count = len(self)
+        # Keys that were gathered are put together before they are sorted: twice 8 bytes each, and
+        # only a share of the memory is for them.
+        passes = -(-count // max(FEWEST_KEYS, memory // (16 * SHARE)))
+        for turn in range(passes):
+            kept = []
+            for chunk in self._chunks():
+                keys = _keys(self._items(chunk))
+                kept.append(keys[(keys >> np.uint64(32)) % np.uint64(passes) == turn])
+            keys = np.concatenate(kept)
+            del kept
+            keys.sort()
+            suspects = np.unique(keys[1:][keys[1:] == keys[:-1]])
+            for start in range(0, suspects.size, SUSPECTS):
+                self._refuse_repeated(suspects[start : start + SUSPECTS])
+
+    def _refuse_repeated(self, suspects: np.ndarray) -> None:
+        """Different strings may have one key, if hardly ever: look at the ids themselves."""
+        seen: Counter = Counter()
+        for chunk in self._chunks():
+            items = self._items(chunk)
+            places = np.flatnonzero(np.isin(_keys(items), suspects))
+            seen.update(items[place] for place in places.tolist())
+        item, times = seen.most_common(1)[0]
+        if times > 1:
+            shown = item
+            if isinstance(self._values, StoredStrings):
+                shown = as_strings([item], text=self._values.text)[0]
+            raise InputError(
+                "`ids` to be distinct",
+                f"{shown!s} {times} times",
+                "give every item an id of its own",
+            )
+
+    def _chunks(self) -> Iterator[slice]:
+        for start in range(0, len(self), CHUNK):
+            yield slice(start, min(start + CHUNK, len(self)))
+
+    def _items(self, rows: slice) -> np.ndarray | list[Any]:
+        """Some ids to compare: whole numbers, or a list of what Python can hash."""
+        if isinstance(self._values, StoredStrings):
+            # Not as an array of strings, in which each takes as much room as the longest.
+            return self._values.encoded(rows)
+        values = self[rows]
+        return values if values.dtype.kind in "iu" else values.tolist()
+
+
+def split(data: np.ndarray, ends: np.ndarray) -> list[bytes]:
+    """The strings in `data`, the first from `ends[0]` to `ends[1]` and so on."""
+    blob, bounds = data.tobytes(), ends.tolist()
+    return [blob[begin:end] for begin, end in pairwise(bounds)]
+
+
+def as_strings(encoded: Sequence[bytes], *, text: bool) -> np.ndarray:
+    """An array of strings, or of bytes."""
+    if not text:
+        return np.array(encoded, dtype=bytes)
+    return np.array([_decode(value) for value in encoded], dtype=str)
+
+
+def encode(value: str) -> bytes:
+    """A string as it is stored; half a character, which Python allows, survives the way back."""
+    return value.encode("utf-8", "surrogatepass")
+
+
+def _decode(value: bytes) -> str:
+    try:
+        return value.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        raise FileError(
+            "ids in UTF-8", f"{value!r} ({error.reason})", "write the ids again as text"
+        ) from None
+
+
+def _keys(items: np.ndarray | list[Any]) -> np.ndarray:
+    """A number for each id: the same for the same id, and next to always another for another."""
+    if isinstance(items, np.ndarray):
+        return items.view(np.uint64) * _MIXER
+    hashes = np.fromiter(map(hash, items), dtype=np.int64, count=len(items))
+    return hashes.view(np.uint64)

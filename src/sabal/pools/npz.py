@@ -1,0 +1,139 @@
+"""Arrays in .npz archives: read where they are, or inflated into a scratch folder."""
+
+from __future__ import annotations
+
+import math
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from sabal.arrays import row_chunks
+from sabal.files import BAD_ARCHIVE, read_npz, unreadable_archive
+from sabal.pools.contents import NAMES, Spec
+from sabal.pools.npy import Header, Region, read_header
+from sabal.pools.sinks import Numbers, Wanted
+from sabal.rows import RawRows
+
+PIECE_BYTES = 2**20
+"""What is inflated at a time."""
+
+_ENTRY = struct.Struct("<4s22xHH")
+"""The signature of an entry, and how long its name and its extra field are, which follow."""
+
+
+class NpzFile:
+    """An archive of arrays in the .npy format."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._archive() as archive:
+            self._members = {
+                member.filename.removesuffix(".npy"): member for member in archive.infolist()
+            }
+        self.names = list(self._members)
+
+    def whole(self) -> dict[str, np.ndarray]:
+        """Every array a pool may have."""
+        return read_npz(self.path, NAMES)[1]
+
+    def specs(self) -> dict[str, Spec]:
+        """Every array a pool may have, unread."""
+        found = {}
+        with self._archive() as archive:
+            for name in self.names:
+                if name in NAMES:
+                    found[name] = self._spec(archive, name)
+        return found
+
+    def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
+        """The same rows of some arrays."""
+        with self._archive() as archive:
+            return {name: self._rows(archive, name, wanted) for name in names}
+
+    def _spec(self, archive: zipfile.ZipFile, name: str) -> Spec:
+        with archive.open(self._members[name]) as stream:
+            header = self._header(stream, name)
+        spec = header.spec(spilled=self._compressed(name))
+        if self._compressed(name) and not header.by_rows:
+            return replace(spec, spilled=2 * spec.spilled)
+        return spec
+
+    def _rows(self, archive: zipfile.ZipFile, name: str, wanted: Wanted) -> np.ndarray | RawRows:
+        with archive.open(self._members[name]) as stream:
+            header = self._header(stream, name)
+            if not self._compressed(name):
+                if len(wanted) == header.shape[0]:
+                    # At its end the checksum is compared.
+                    _skip(stream)
+                offset = self._first_byte(name) + header.length
+                return Region(self.path, header, offset).rows(name, wanted)
+            if header.by_rows:
+                _skip(stream, wanted.start * header.row_bytes)
+                sink = wanted.numbers(name, header.shape[1:], header.dtype)
+                _inflate(stream, sink, len(wanted))
+                if wanted.stop == header.shape[0]:
+                    _skip(stream)
+                return sink.done()
+            # Written column by column, it cannot be cut before it is inflated.
+            inflated = Numbers(f"{name}-columns", (), np.dtype(np.uint8), wanted.scratch)
+            _inflate(stream, inflated, header.nbytes)
+            _skip(stream)
+        columns = inflated.done()
+        assert isinstance(columns, RawRows)  # noqa: S101
+        rows = Region(Path(columns.path), header, 0).rows(name, wanted)
+        wanted.scratch.discard(Path(columns.path))
+        return rows
+
+    def _header(self, stream: IO[bytes], name: str) -> Header:
+        header = read_header(stream)
+        if header.length + header.nbytes > self._members[name].file_size:
+            raise ValueError(f"fewer numbers in `{name}` than its header promises")
+        return header
+
+    def _compressed(self, name: str) -> bool:
+        return self._members[name].compress_type != zipfile.ZIP_STORED
+
+    def _first_byte(self, name: str) -> int:
+        """Where a member begins: after a header of its own, whose length only it knows."""
+        start = self._members[name].header_offset
+        with self.path.open("rb") as file:
+            file.seek(start)
+            _, name_length, extra_length = _ENTRY.unpack(file.read(_ENTRY.size))
+        return start + _ENTRY.size + name_length + extra_length
+
+    @contextmanager
+    def _archive(self) -> Iterator[zipfile.ZipFile]:
+        try:
+            if not zipfile.is_zipfile(self.path):
+                raise ValueError("a file that is no .npz archive, or only part of one")
+            with zipfile.ZipFile(self.path) as archive:
+                yield archive
+        except BAD_ARCHIVE as error:
+            raise unreadable_archive(self.path, error) from None
+
+
+def _inflate(stream: IO[bytes], sink: Numbers, rows: int) -> None:
+    """Move so many rows from `stream` to `sink`."""
+    row_bytes = math.prod(sink.row) * sink.dtype.itemsize
+    for chunk in row_chunks(rows, row_bytes, PIECE_BYTES):
+        wanted = (chunk.stop - chunk.start) * row_bytes
+        data = stream.read(wanted)
+        if len(data) < wanted:
+            raise ValueError("fewer numbers than a header promises")
+        block = np.frombuffer(data, dtype=sink.dtype)
+        sink.write(block.reshape(chunk.stop - chunk.start, *sink.row))
+
+
+def _skip(stream: IO[bytes], count: int | None = None) -> None:
+    """Read over `count` bytes, or (None) all that is left."""
+    while count is None or count > 0:
+        data = stream.read(PIECE_BYTES if count is None else min(count, PIECE_BYTES))
+        if not data:
+            return
+        count = None if count is None else count - len(data)

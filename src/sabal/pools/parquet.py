@@ -1,0 +1,250 @@
+"""Pools in Parquet, a file or a folder of them: read whole, or decoded a few rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import FileError
+from sabal.pools.contents import PER_ITEM, Spec, unreadable
+from sabal.pools.sinks import Sink, Strings, Wanted
+
+BATCH_BYTES = 2**20
+"""What is decoded at a time."""
+
+BUFFER_BYTES = 2**18
+"""What is read of a column at a time.
+
+Arrow would read all that a row group has of it, and a file may be a single row group.
+"""
+
+
+class ParquetPool:
+    """A .parquet file, or a folder of them in the order of their names."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow.dataset as ds
+
+        self.path = path
+        with _reading(path):
+            self._dataset = ds.dataset(str(path), format="parquet")
+            self._types = {field.name: field.type for field in self._dataset.schema}
+        self.names = list(self._dataset.schema.names)
+        self._columns = [name for name in PER_ITEM if name in self.names]
+
+    def whole(self) -> dict[str, np.ndarray]:
+        """Every array a pool may have."""
+        with _reading(self.path):
+            table = self._dataset.to_table(columns=self._columns)
+            return {
+                name: to_array(table.column(name).combine_chunks(), name, self.path)
+                for name in self._columns
+            }
+
+    def specs(self) -> dict[str, Spec]:
+        """Every array a pool may have, unread."""
+        return dict(self._specs)
+
+    def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
+        """The same rows of some columns, decoded once for all of them."""
+        import pyarrow as pa
+
+        specs = {name: self._specs[name] for name in names}
+        sinks = {name: self._sink(name, spec, wanted) for name, spec in specs.items()}
+        width = sum(spec.nbytes // max(1, spec.shape[0]) for spec in specs.values())
+        step = max(1, BATCH_BYTES // max(1, width))
+        first = 0
+        for file, size in zip(self._dataset.files, self._sizes, strict=True):
+            start, stop = max(wanted.start - first, 0), min(wanted.stop - first, size)
+            first += size
+            for batch in self._batches(file, names, start, stop, step):
+                for name, sink in sinks.items():
+                    self._write(sink, self._column(batch, name, file), name, specs[name])
+        pa.default_memory_pool().release_unused()
+        for name, sink in sinks.items():
+            if sink.size != len(wanted):
+                raise unreadable(self.path, f"{sink.size} of {len(wanted)} rows of `{name}`")
+        return {name: sink.done() for name, sink in sinks.items()}
+
+    @cached_property
+    def _sizes(self) -> list[int]:
+        """How many rows each file has."""
+        with _reading(self.path):
+            return [_open(file).metadata.num_rows for file in self._dataset.files]
+
+    @cached_property
+    def _specs(self) -> dict[str, Spec]:
+        """What the first row, and the metadata of all files, tell of every column."""
+        size = sum(self._sizes)
+        for file, rows in zip(self._dataset.files, self._sizes, strict=True):
+            for batch in self._batches(file, self._columns, 0, min(rows, 1), 1):
+                return {
+                    name: self._spec(self._column(batch, name, file), name, size)
+                    for name in self._columns
+                }
+        return {name: Spec((0,), np.dtype(np.float64), 0) for name in self._columns}
+
+    def _spec(self, first: Any, name: str, size: int) -> Spec:
+        if _is_text(first.type) or _is_bytes(first.type):
+            with _reading(self.path):
+                encoded = sum(_column_bytes(_open(file), name) for file in self._dataset.files)
+            # In memory: four bytes a character, and a Python string each on the way.
+            return Spec((size,), None, 4 * encoded + 64 * size, encoded + 8 * (size + 1))
+        row = to_array(first, name, self.path)
+        return Spec.of_numbers((size, *row.shape[1:]), row.dtype, True)
+
+    def _sink(self, name: str, spec: Spec, wanted: Wanted) -> Sink:
+        if spec.dtype is None:
+            return wanted.strings(name, text=_is_text(self._types[name]))
+        return wanted.numbers(name, spec.shape[1:], spec.dtype)
+
+    def _write(self, sink: Sink, column: Any, name: str, spec: Spec) -> None:
+        if isinstance(sink, Strings):
+            _check_gaps(column, name, self.path)
+            with _reading(self.path):
+                sink.write_encoded(*_encoded(column))
+            return
+        block = to_array(column, name, self.path)
+        if block.shape[1:] != spec.shape[1:]:
+            raise _ragged(name, self.path)
+        sink.write(block)
+
+    def _column(self, batch: Any, name: str, file: str) -> Any:
+        """A column of a batch, in the type that it has in the first file."""
+        if name not in batch.schema.names:
+            raise FileError(
+                f"column `{name}` of {self.path} without gaps",
+                f"{file} without this column",
+                "give every file the same columns",
+            )
+        with _reading(file):
+            column = batch.column(name)
+            return column if column.type == self._types[name] else column.cast(self._types[name])
+
+    def _batches(
+        self, file: str, names: Sequence[str], start: int, stop: int, step: int
+    ) -> Iterator[Any]:
+        """Rows of a file, at most `step` at a time, from the row groups that have some of them."""
+        if start >= stop:
+            return
+        with _reading(file):
+            reader = _open(file)
+            groups = reader.metadata
+            sizes = [groups.row_group(k).num_rows for k in range(groups.num_row_groups)]
+            begins = [0, *accumulate(sizes)]
+            chosen = [
+                k for k, begin in enumerate(begins[:-1]) if begin < stop and begins[k + 1] > start
+            ]
+            at = begins[chosen[0]]
+            for batch in reader.iter_batches(step, chosen, columns=names, use_threads=False):
+                begin, end = max(start - at, 0), min(stop - at, batch.num_rows)
+                at += batch.num_rows
+                if begin < end:
+                    yield batch.slice(begin, end - begin)
+                if at >= stop:
+                    return
+
+
+def to_array(column: Any, name: str, source: Path) -> np.ndarray:
+    """A Parquet column as an array: numbers, strings, or (nested) lists of equal length."""
+    import pyarrow as pa
+
+    values = column
+    shape = [len(values)]
+    while pa.types.is_nested(values.type):
+        if not hasattr(values, "flatten") or pa.types.is_struct(values.type) or values.null_count:
+            raise FileError(
+                f"column `{name}` of {source} as lists of numbers, one for every row",
+                f"{column.type} with {values.null_count} empty rows",
+                "fill or drop these rows",
+            )
+        entries = values.flatten()
+        length, ragged = divmod(len(entries), len(values)) if len(values) else (0, 0)
+        lengths = values.value_lengths() if hasattr(values, "value_lengths") else None
+        if ragged or (lengths is not None and any(x.as_py() != length for x in lengths.unique())):
+            raise _ragged(name, source)
+        shape.append(length)
+        values = entries
+    _check_gaps(values, name, source)
+    return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
+
+
+def _check_gaps(values: Any, name: str, source: Path) -> None:
+    if values.null_count:
+        raise FileError(
+            f"column `{name}` of {source} without gaps",
+            f"{values.null_count} empty entries",
+            "fill or drop these rows",
+        )
+
+
+def _ragged(name: str, source: Path) -> FileError:
+    return FileError(
+        f"lists of one length in column `{name}` of {source}",
+        "lists of different lengths",
+        "give every item the same number of entries",
+    )
+
+
+def _open(file: str) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False, memory_map=False)
+
+
+def _column_bytes(reader: Any, name: str) -> int:
+    """What a column of a file takes before it is compressed."""
+    groups = [reader.metadata.row_group(k) for k in range(reader.metadata.num_row_groups)]
+    columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+    return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == name)
+
+
+def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The bytes of all strings of a column, and how many belong to each."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    column = column.cast(pa.large_string() if _is_text(column.type) else pa.large_binary())
+    # What is not UTF-8 should be told now, and not when everything else is done.
+    column.validate(full=True)
+    _, ends, data = column.buffers()
+    bounds = np.frombuffer(ends, dtype=np.int64)[column.offset :][: len(column) + 1]
+    blob = np.frombuffer(data or b"", dtype=np.uint8)
+    return blob[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view"
+
+
+def _is_bytes(kind: Any) -> bool:
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or str(kind) == "binary_view"
+    )
+
+
+@contextmanager
+def _reading(source: str | Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        # KeyError: two columns of one name.
+        raise unreadable(source, error) from None

@@ -1,0 +1,129 @@
+"""Where rows go as they are decoded: into memory, or into a scratch folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from sabal.outputs import PARTS
+from sabal.pools.ids import StoredStrings, as_strings, encode, split
+from sabal.pools.scratch import Scratch
+from sabal.rows import RawRows, StoredRows
+
+
+class Numbers:
+    """Rows of numbers (or strings of one length), kept in memory until they are spilled.
+
+    name: of the part. row: the shape of a row.
+    """
+
+    def __init__(
+        self, name: str, row: tuple[int, ...], dtype: np.dtype, scratch: Scratch | None
+    ) -> None:
+        self.name = name
+        self.row = row
+        self.dtype = dtype
+        self.size = 0
+        self._held: list[np.ndarray] = []
+        self._scratch = scratch
+        self._file: BinaryIO | None = None if scratch is None else scratch.create(f"{name}.raw")
+
+    def write(self, block: np.ndarray) -> None:
+        """Add some rows."""
+        self.size += block.shape[0]
+        if self._scratch is None or self._file is None:
+            # A copy, because who wrote the block may well write the next one in the same place.
+            self._held.append(np.array(block, dtype=self.dtype, order="C"))
+        elif block.nbytes:
+            raw = np.ascontiguousarray(block, dtype=self.dtype).reshape(-1).view(np.uint8)
+            self._scratch.write(self._file, raw.data)
+
+    def spill(self, scratch: Scratch) -> None:
+        """Move what is in memory to a scratch folder, where the rest will follow."""
+        held, self._held, self.size = self._held, [], 0
+        self._scratch, self._file = scratch, scratch.create(f"{self.name}.raw")
+        while held:
+            self.write(held.pop(0))
+
+    def done(self) -> np.ndarray | RawRows:
+        """All rows."""
+        shape = (self.size, *self.row)
+        if self._scratch is None or self._file is None:
+            whole = np.empty(shape, dtype=self.dtype)
+            start = 0
+            while self._held:
+                block = self._held.pop(0)
+                whole[start : start + block.shape[0]] = block
+                start += block.shape[0]
+            return whole
+        path = self._scratch.close(self._file)
+        kind = StoredRows if self.name in PARTS else RawRows
+        return kind(path, shape=shape, dtype=self.dtype, owner=self._scratch)
+
+
+class Strings:
+    """Strings of any length: their bytes one after the other, and where each one ends.
+
+    text: whether they are characters in UTF-8, rather than bytes.
+    """
+
+    def __init__(self, name: str, *, text: bool, scratch: Scratch | None) -> None:
+        self.name = name
+        self.text = text
+        self._bytes = Numbers(f"{name}-bytes", (), np.dtype(np.uint8), scratch)
+        self._ends = Numbers(f"{name}-ends", (), np.dtype(np.int64), scratch)
+        self._ends.write(np.zeros(1, dtype=np.int64))
+
+    @property
+    def size(self) -> int:
+        """How many there are so far."""
+        return self._ends.size - 1
+
+    def write_encoded(self, data: np.ndarray, lengths: np.ndarray) -> None:
+        """Add strings: the bytes of all, and how many belong to each."""
+        self._ends.write(self._bytes.size + np.cumsum(lengths, dtype=np.int64))
+        self._bytes.write(data)
+
+    def write(self, block: np.ndarray) -> None:
+        """Add strings out of a NumPy array of them."""
+        encoded = [encode(value) if self.text else value for value in block.tolist()]
+        lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
+        self.write_encoded(np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths)
+
+    def spill(self, scratch: Scratch) -> None:
+        """Move what is in memory to a scratch folder, where the rest will follow."""
+        self._bytes.spill(scratch)
+        self._ends.spill(scratch)
+
+    def done(self) -> np.ndarray | StoredStrings:
+        """All strings."""
+        data, ends = self._bytes.done(), self._ends.done()
+        if isinstance(data, RawRows) and isinstance(ends, RawRows):
+            return StoredStrings(data, ends, text=self.text)
+        return as_strings(split(np.asarray(data), np.asarray(ends)), text=self.text)
+
+
+Sink = Numbers | Strings
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which rows of a pool are wanted, and where: on disk (`stored`), or in memory."""
+
+    start: int
+    stop: int
+    stored: bool
+    scratch: Scratch
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    def numbers(self, name: str, row: tuple[int, ...], dtype: np.dtype) -> Numbers:
+        """A place for rows that have to be decoded."""
+        return Numbers(name, row, dtype, self.scratch if self.stored else None)
+
+    def strings(self, name: str, *, text: bool) -> Strings:
+        """A place for strings that have to be decoded."""
+        return Strings(name, text=text, scratch=self.scratch if self.stored else None)
