@@ -98,7 +98,7 @@ def test_the_size_of_blocks_changes_nothing(n, chunk, kind):
         size=n,
         row_bytes=max(1, base.CHUNK_BYTES // chunk),
     )
-    assert next(rows.stop - rows.start for _, rows, _ in lazy.blocks()) <= chunk
+    assert all(rows.stop - rows.start <= chunk for _, rows, _ in lazy.blocks())
     np.testing.assert_allclose(lazy.combine(weights), operator.combine(weights), atol=1e-12)
     np.testing.assert_allclose(lazy.correlate(direction), operator.correlate(direction), atol=1e-12)
     np.testing.assert_allclose(lazy.norms_squared(), operator.norms_squared(), atol=1e-12)

@@ -1,6 +1,6 @@
 """Sabal chooses what to label next: batch active learning by sparse approximation."""
 
-from sabal.api import select
+from sabal.api import select, select_pool
 from sabal.errors import SabalError, SabalWarning
 from sabal.estimators import query
 from sabal.formulate import (
@@ -44,4 +44,5 @@ __all__ = [
     "query",
     "refit",
     "select",
+    "select_pool",
 ]

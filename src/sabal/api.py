@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from sabal.arrays import generator, seed_of
 from sabal.checks import check_budget
+from sabal.errors import InputError
 from sabal.formulate import RandomState
+from sabal.memory import parse_bytes
 from sabal.outputs import Outputs, Part
 from sabal.selection import Selection
-from sabal.strategies import make_strategy
-from sabal.strategies.base import require
+from sabal.strategies import make_strategy, strategies
+from sabal.strategies.base import Strategy, require
+
+BYTES_PER_ITEM = 40
+"""What a streaming selection keeps of every item: its uncertainty, norm and score."""
 
 
 def select(
@@ -56,6 +63,36 @@ def select(
     return choose(outputs, budget, strategy, random_state, options)
 
 
+def select_pool(
+    source: str | Path | Iterable[Mapping[str, Any]],
+    budget: int,
+    *,
+    strategy: str = "sabal",
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> Selection:
+    """Choose `budget` items to label from a pool on disk, or one that comes in chunks.
+
+    source: a pool file or folder (.npz, .parquet, a folder of .parquet or .npy), or an iterable of
+        chunks, each a mapping from `features`, `probs`, `id` and so on to arrays of equal length.
+    memory: what the selection may take, for instance "2GiB"; a larger pool is read from disk in
+        passes, with the same answer. None for a pool that fits.
+    scratch: a folder for what cannot be read where it is (Parquet, compressed or chunked pools); a
+        temporary one if left out.
+    strategy, random_state, options: as in `select`.
+    """
+    from sabal.pools import pool_of_chunks, read_pool
+
+    limit = None if memory is None else parse_bytes(memory)
+    if isinstance(source, str | Path):
+        contents = read_pool(source, memory=limit, scratch=scratch)
+    else:
+        contents = pool_of_chunks(source, memory=limit, scratch=scratch)
+    return choose(contents.outputs.check(), budget, strategy, random_state, options)
+
+
 def choose(
     outputs: Outputs,
     budget: int,
@@ -67,6 +104,7 @@ def choose(
     chosen_strategy = make_strategy(strategy, options)
     budget = check_budget(budget, outputs.size)
     require(chosen_strategy, outputs)
+    outputs = _within_reach(chosen_strategy, outputs)
     seed = seed_of(random_state)
     rng = generator(random_state if seed is None else seed)
     started = time.perf_counter()
@@ -80,3 +118,34 @@ def choose(
         "options": options,
     }
     return replace(selection, evidence=evidence, seed=seed)
+
+
+def _within_reach(strategy: Strategy, outputs: Outputs) -> Outputs:
+    """Outputs that `strategy` can read: of those on disk, what it cannot stream is loaded."""
+    stored = outputs.stored_bytes
+    if not stored:
+        return outputs
+    limit = outputs.memory
+    if getattr(strategy, "streams", False):
+        least = BYTES_PER_ITEM * outputs.size
+        if limit is not None and least > limit:
+            raise InputError(
+                f"`memory` of at least {least / 1e6:,.0f} MB for {outputs.size:,} items",
+                f"{limit / 1e6:,.0f} MB",
+                "allow more, or spread the pool over a cluster (engine ray)",
+            )
+        return outputs
+    needed = {name for need in strategy.needs for name in need.split("|")}
+    if "probs" in needed and "probs" not in stored:
+        needed |= {"logits", "log_probs"}
+    wanted = {name: size for name, size in stored.items() if name in needed}
+    total = sum(wanted.values())
+    if limit is not None and 2 * total > limit:
+        streaming = [name for name, cls in strategies().items() if getattr(cls, "streams", False)]
+        raise InputError(
+            f"a strategy that reads a pool in passes ({', '.join(streaming)})",
+            f"{strategy.name!r}, which needs {' and '.join(wanted)} in memory "
+            f"({total / 1e6:,.0f} MB and as much to work in)",
+            f"choose one of these, or allow memory of {2 * total / 1e6:,.0f} MB",
+        )
+    return outputs.loaded(wanted)

@@ -70,10 +70,10 @@ def gradient_atoms(features_ND: Array, probs_NC: Array, label_probs_NC: Array, b
         difference_NC = _rows(probs_NC, rows) - _rows(label_probs_NC, rows)
         return RankOne(xp.astype(difference_NC, h_ND.dtype), h_ND, constant=bias)
 
-    n, dimensions = features_ND.shape
-    row_bytes = 8 * (dimensions + 2 * probs_NC.shape[1])
+    row_bytes = 32 * probs_NC.shape[1]
     variance_N, deviation_N = gradient_spread(features_ND, label_probs_NC, bias)
-    return Atoms(Computed(make, size=n, row_bytes=row_bytes), variance_N, deviation_N)
+    operator = Computed(make, size=features_ND.shape[0], row_bytes=row_bytes)
+    return Atoms(operator, variance_N, deviation_N)
 
 
 def gradient_spread(
@@ -160,19 +160,20 @@ def curvature_atoms(
     """
     n, dimensions = features_ND.shape
     width, unit = draws.u_CM.shape[1], draws.unit
+    like = _float32(features_ND[:0])
+    u, v, uv = (beside(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
+    s, t = beside(draws.s_DM, like), beside(draws.t_DM, like)
 
     def make(rows: Rows) -> Dense:
         p_NC = _float32(_rows(probs_NC, rows))
         h_ND = _float32(_rows(features_ND, rows) / unit)
-        u, v, uv = (beside(d, p_NC) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
-        s, t = beside(draws.s_DM, h_ND), beside(draws.t_DM, h_ND)
         curvature = p_NC @ uv - (p_NC @ u) * (p_NC @ v)
         first, second = h_ND @ s[:dimensions], h_ND @ t[:dimensions]
         if bias:
             first, second = first + s[dimensions] / unit, second + t[dimensions] / unit
         return Dense(curvature * first * second / np.sqrt(2.0 * width))
 
-    row_bytes = 4 * (4 * width + 2 * dimensions)
+    row_bytes = 4 * (4 * width + dimensions)
     return Atoms(Computed(make, size=n, row_bytes=row_bytes, dear=True))
 
 
@@ -185,17 +186,19 @@ def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDra
     """
     n, dimensions = features_ND.shape
     frequencies = draws.omega_DF.shape[1]
+    omega_DF = beside(draws.omega_DF, _float32(features_ND[:0]))
+    centre_D = beside(draws.centre_D, features_ND)
 
     def phases(rows: Rows) -> Fourier:
-        h_ND = _rows(features_ND, rows)
-        centred_ND = _float32((h_ND - beside(draws.centre_D, h_ND)) / draws.bandwidth)
-        phase_NF = centred_ND @ beside(draws.omega_DF, centred_ND)
+        centred_ND = _rows(features_ND, rows) - centre_D
+        centred_ND /= draws.bandwidth
+        phase_NF = _float32(centred_ND) @ omega_DF
         return Fourier(phase_NF, beside(uncertainty_N[rows] / np.sqrt(frequencies), phase_NF))
 
     def make(rows: Rows) -> Block:
         return phases(rows).dense()
 
-    row_bytes = 4 * (2 * frequencies + 3 * dimensions)
+    row_bytes = 4 * (2 * frequencies + dimensions)
     return Atoms(Computed(make, size=n, row_bytes=row_bytes, for_passes=phases, dear=True))
 
 

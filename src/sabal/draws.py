@@ -91,7 +91,7 @@ def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> Kerne
         warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
     # The kernel does not see a shift; without the mean, float32 keeps its digits for the rest.
     centre_D = facts.feature_mean()
-    omega_DF = rng.standard_normal((centre_D.size, width // 2))
+    omega_DF = rng.standard_normal((centre_D.size, width // 2)).astype(np.float32)
     return KernelDraws(omega_DF, centre_D, bandwidth, everyone, warnings)
 
 

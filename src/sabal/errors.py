@@ -39,6 +39,10 @@ class MissingPackageError(SabalError):
     """A feature whose optional dependency is not installed."""
 
 
+class ClusterError(SabalError):
+    """A cluster that cannot be reached, or does not do its work."""
+
+
 class SabalWarning(UserWarning):
     """The answer is what was asked for, but perhaps not what was hoped for."""
 

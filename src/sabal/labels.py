@@ -32,7 +32,11 @@ def apply_temperature(logits: Any, temperature: float) -> Array:
 
 def predictive_mean(log_probs: Any) -> Array:
     """q_j = mean_k p_k(y | x_j) over posterior samples (n, samples, classes)."""
-    log_probs_NKC = check_log_probs(log_probs)
+    return mean_probs(check_log_probs(log_probs))
+
+
+def mean_probs(log_probs_NKC: Array) -> Array:
+    """The same of log-probabilities that have been checked."""
     xp = namespace(log_probs_NKC)
     return xp.mean(xp.exp(log_probs_NKC), axis=1)
 

@@ -19,7 +19,7 @@ from sabal.checks import (
     check_same_items,
 )
 from sabal.errors import InputError
-from sabal.labels import predictive_mean, softmax
+from sabal.labels import mean_probs, softmax
 from sabal.rows import DerivedRows, is_stored, load
 from sabal.uncertainty import margin
 
@@ -46,6 +46,7 @@ class Outputs:
     Probabilities follow from logits or posterior samples where they are not given themselves.
     atoms: a function that computes the posterior atoms of the pool from less than all of
         `log_probs` at once; without it they are made from these.
+    memory: bytes that a selection may take, where parts are on disk.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Outputs:
         atoms: Callable[[], Atoms] | None = None,
         ids: Any = None,
         size: int | None = None,
+        memory: int | None = None,
     ) -> None:
         given = {
             "features": features,
@@ -74,6 +76,7 @@ class Outputs:
         self._labeled_features = labeled_features
         self._make_atoms = atoms
         self._atoms: Atoms | None = None
+        self.memory = memory
         self._margin: np.ndarray | None = None
         self._checked: dict[str, Array] = {}
         self.size = self._find_size(size, ids)
@@ -162,7 +165,7 @@ class Outputs:
             if "logits" in self._parts:
                 probs = derived(softmax, self._part("logits"))
             else:
-                probs = derived(predictive_mean, self.log_probs)
+                probs = derived(mean_probs, self.log_probs)
             self._checked["derived probs"] = probs
         return self._checked["derived probs"]
 
@@ -197,7 +200,11 @@ class Outputs:
     @property
     def stored_bytes(self) -> dict[str, int]:
         """How much each part that is on disk would take in memory."""
-        return {name: self._part(name).nbytes for name in self._parts if self._is_stored(name)}
+        return {
+            name: part.nbytes
+            for name, part in self._parts.items()
+            if part is not None and not callable(part) and is_stored(part)
+        }
 
     def loaded(self, names: Iterable[str]) -> Outputs:
         """The same outputs with the parts `names` in memory."""
@@ -207,9 +214,6 @@ class Outputs:
         return Outputs(
             **parts, labeled_features=self._labeled_features, ids=self.ids, size=self.size
         )
-
-    def _is_stored(self, name: str) -> bool:
-        return not callable(self._parts[name]) and is_stored(self._parts[name])
 
     def _check_agreement(self) -> None:
         """Two predictions that differ: which one the model makes is not for us to guess."""
@@ -252,7 +256,7 @@ def derived(function: Callable[[Array], Array], source: Array) -> Array:
     """`function` of every row of `source`; for rows on disk, when they are asked for."""
     if not is_stored(source):
         return function(source)
-    sample = function(source[:1])
+    sample = function(source[:0])
     return DerivedRows(
         function, source, shape=(source.shape[0], *sample.shape[1:]), dtype=sample.dtype
     )

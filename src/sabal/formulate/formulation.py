@@ -21,7 +21,7 @@ from sabal.checks import check_budget, check_choice, check_flag, check_number, c
 from sabal.draws import CurvatureDraws, KernelDraws, PoolFacts, draw_curvature, draw_kernel
 from sabal.errors import InputError
 from sabal.items import Items, LocalItems
-from sabal.labels import apply_temperature, log_probs_of
+from sabal.labels import log_probs_of, softmax
 from sabal.outputs import Outputs, derived
 from sabal.problem import Problem
 from sabal.rows import is_stored
@@ -181,10 +181,10 @@ class Formulation:
         if self.temperature is None:
             return outputs.probs
         temperature = self.temperature
-        return derived(lambda p: apply_temperature(log_probs_of(p), temperature), outputs.probs)
+        return derived(lambda p: softmax(log_probs_of(p) / temperature), outputs.probs)
 
     def _input_bytes(self, outputs: Outputs) -> int | None:
-        """What the arrays take that the atoms are made of; None for rows on disk."""
+        """What the arrays take that the atoms are made of; for rows on disk, what they may."""
         if self.atoms == "posterior":
             # A handful of numbers an item: small next to what they were made from.
             return None
@@ -192,5 +192,5 @@ class Formulation:
         if outputs.has("probs"):
             arrays.append(outputs.probs)
         if any(is_stored(array) for array in arrays):
-            return None
+            return outputs.memory
         return sum(int(np.prod(array.shape)) * array.dtype.itemsize for array in arrays)

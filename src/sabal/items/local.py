@@ -76,7 +76,7 @@ class LocalItems:
     def best(self, direction: np.ndarray, ranking: Ranking, count: int, taken: np.ndarray) -> Best:
         """A pass: the best `count` items for <a_j, direction>, but for those in `taken`."""
         taken = np.sort(taken)
-        found, kept = [], 0
+        found, kept, floor = [], 0, -np.inf
         for _, rows, block in self.operator.blocks(self.segments):
             product = block.correlate(direction)
             bonus = ranking.terms.bonus(self.uncertainty_N[rows])
@@ -84,13 +84,13 @@ class LocalItems:
             decrease = ranking.decrease(product, bonus, curvature)
             low, high = np.searchsorted(taken, [rows.start, rows.stop])
             decrease[taken[low:high] - rows.start] = -np.inf
-            left = decrease.size - (high - low)
-            chosen = top_k(decrease, min(count, left))
+            # Who is no better than `count` earlier items need not be looked at again.
+            chosen = np.flatnonzero(decrease > floor)
             found.append(self._best(rows.start + chosen, decrease[chosen], product[chosen]))
             kept += chosen.size
-            if kept > 4 * count:
+            if kept > 2 * count:
                 found = [Best.join(found).top(count)]
-                kept = count
+                kept, floor = count, float(found[0].scores[-1])
         return Best.join(found).top(count)
 
     def descend(self, direction: np.ndarray, z: SparseWeights, beta: float) -> LocalDescent:

@@ -51,7 +51,7 @@ class Items(Protocol):
 
     @property
     def input_bytes(self) -> int | None:
-        """What the arrays take that the items are made of, where they are in memory."""
+        """What the arrays take that the items are made of, or may take where they are on disk."""
 
     def survey(self) -> Survey:
         """Sums over all items."""

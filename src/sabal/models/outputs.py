@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, cast
 
@@ -61,7 +61,7 @@ def pool_outputs(
     if x_labeled is not None:
         labeled = _Pool(network, x_labeled, None, 0, batch_size, seed, device, progress)
         labeled_features = labeled.features
-    mean: dict[str, Callable[[], Tensor]] = {}
+    mean: dict[str, Any] = {}
     if pool.posterior is not None:
         mean = {"probs" if pool.posterior.is_the_model else "label_probs": pool.predictive}
     return Outputs(

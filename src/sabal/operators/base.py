@@ -26,6 +26,10 @@ from sabal.arrays import (
 )
 
 
+MOST_ROWS = 4096
+"""Rows of a block at most: a block of rows on disk has to be held."""
+
+
 class Operator(ABC):
     """n atoms a_1 ... a_n of one shape."""
 
@@ -42,7 +46,7 @@ class Operator(ABC):
     @property
     @abstractmethod
     def row_bytes(self) -> int:
-        """What one row of a block takes while a pass works on it."""
+        """What a pass needs for one row of a block, besides the caller's arrays."""
 
     @property
     @abstractmethod
@@ -66,8 +70,10 @@ class Operator(ABC):
 
     def blocks(self, segments: Sequence[slice] | None = None) -> Iterator[tuple[int, slice, Block]]:
         """All atoms in order: the segment that a block lies in, its rows, and its atoms."""
+        least_bytes = CHUNK_BYTES // MOST_ROWS
         for number, segment in enumerate(segments_of(self.size) if segments is None else segments):
-            for part in row_chunks(segment.stop - segment.start, self.row_bytes, CHUNK_BYTES):
+            rows_in = segment.stop - segment.start
+            for part in row_chunks(rows_in, max(self.row_bytes, least_bytes), CHUNK_BYTES):
                 rows = slice(segment.start + part.start, segment.start + part.stop)
                 yield number, rows, self.block(rows)
 

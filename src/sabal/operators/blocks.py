@@ -66,6 +66,10 @@ class RankOne(Block):
         return (int(self.left_NC.shape[1]), int(self.right_ND.shape[1]) + self.constant)
 
     @property
+    def row_bytes(self) -> int:
+        return 32 * int(self.left_NC.shape[1])
+
+    @property
     def factors(self) -> tuple[Array, ...]:
         return (self.left_NC, self.right_ND)
 
@@ -82,8 +86,9 @@ class RankOne(Block):
         for rows in row_chunks(self.size, self.row_bytes):
             projected_NC = self.right_ND[rows] @ weights_DC
             if offset_C is not None:
-                projected_NC = projected_NC + offset_C
-            result_N[rows] = to_host(xp.sum(projected_NC * self.left_NC[rows], axis=1))
+                projected_NC += offset_C
+            projected_NC *= self.left_NC[rows]
+            result_N[rows] = to_host(xp.sum(projected_NC, axis=1))
         return result_N
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 import numpy as np
-from array_api_compat import device
+from array_api_compat import device, is_numpy_array
 
 from sabal.arrays import Array, beside, namespace, to_host
 from sabal.operators.base import Block
@@ -35,8 +35,9 @@ class Fourier(Block):
         xp = namespace(self.phase_NF)
         x_F, y_F = np.split(direction, 2)
         angle_F, radius_F = np.arctan2(y_F, x_F), np.hypot(x_F, y_F)
-        cosine_NF = xp.cos(self.phase_NF - beside(angle_F, self.phase_NF))
-        return to_host(self.weight_N) * to_host(cosine_NF @ beside(radius_F, self.phase_NF))
+        wave_NF = self.phase_NF - beside(angle_F, self.phase_NF)
+        wave_NF = np.cos(wave_NF, out=wave_NF) if is_numpy_array(wave_NF) else xp.cos(wave_NF)
+        return to_host(self.weight_N) * to_host(wave_NF @ beside(radius_F, self.phase_NF))
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
         xp = namespace(self.phase_NF)

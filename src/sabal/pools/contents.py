@@ -63,7 +63,7 @@ def contents_of(
 ) -> Contents:
     """The contents of a pool that has these arrays, and `names` altogether.
 
-    memory: bytes that comparing ids may take a share of.
+    memory: bytes that the selection may take; comparing ids takes a share of it.
     """
     parts: dict[str, Any] = {name: array for name, array in arrays.items() if name != "id"}
     ignored = tuple(name for name in names if name not in NAMES)
@@ -77,7 +77,7 @@ def contents_of(
     if ids is not None:
         ids = Ids(ids)
         ids.check_distinct(memory or 0)
-    outputs = Outputs(**parts, ids=ids, size=len(stored[0]))
+    outputs = Outputs(**parts, ids=ids, size=len(stored[0]), memory=memory)
     return Contents(outputs, ignored, ids, parts)
 
 

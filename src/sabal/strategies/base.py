@@ -16,7 +16,8 @@ class Strategy(Protocol):
     """Chooses a batch from what a model says of a pool.
 
     A strategy is a dataclass: its fields are its options. `needs` names the outputs it looks at
-    ("a|b" where either will do), so that nothing else has to be computed.
+    ("a|b" where either will do), so that nothing else has to be computed. One that reads a pool
+    a block at a time, wherever it is, says `streams = True`.
     """
 
     name: ClassVar[str]

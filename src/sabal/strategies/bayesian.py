@@ -34,6 +34,7 @@ class Bald:
     needs: ClassVar[tuple[str, ...]] = ("log_probs",)
     paper: ClassVar[str] = "Houlsby et al. 2011, eq. 2"
     cost: ClassVar[str] = "O(n K C)"
+    streams: ClassVar[bool] = True
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """Top b of the mutual information; of equal ones, the first in the pool."""

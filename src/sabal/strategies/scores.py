@@ -23,6 +23,7 @@ class Scored:
     needs: ClassVar[tuple[str, ...]] = ("probs",)
     paper: ClassVar[str]
     cost: ClassVar[str] = "O(n C)"
+    streams: ClassVar[bool] = True
     score: ClassVar[Callable[[Array], np.ndarray]]
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:

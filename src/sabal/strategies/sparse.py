@@ -35,6 +35,8 @@ class Sparse:
     refit: whether the weights of the chosen items are optimised at the end (NNLS).
     """
 
+    streams: ClassVar[bool] = True
+
     atoms: str = "auto"
     uncertainty: str | None = None
     alpha: float = 1.0

@@ -21,6 +21,7 @@ class Random:
     needs: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[str] = "-"
     cost: ClassVar[str] = "O(n)"
+    streams: ClassVar[bool] = True
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """The items with the largest of n uniform draws; the draws are the scores."""
