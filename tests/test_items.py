@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -28,7 +30,7 @@ def items_of(atoms, uncertainty, rows_per_block=3, segments=None):
 def cut(n, cuts):
     """Segments of a pool of `n`, cut at `cuts`."""
     bounds = [0, *sorted({c for c in cuts if 0 < c < n}), n]
-    return [slice(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [slice(low, high) for low, high in itertools.pairwise(bounds)]
 
 
 # Few values, so that ties are common.
@@ -145,5 +147,5 @@ def test_segments_cover_a_pool_of_any_size(n):
     assert len(segments) <= SEGMENTS
     assert segments[0].start == 0
     assert segments[-1].stop == n
-    assert all(a.stop == b.start for a, b in zip(segments[:-1], segments[1:], strict=True))
+    assert all(a.stop == b.start for a, b in itertools.pairwise(segments))
     assert all(s.stop - s.start >= SHORTEST_SEGMENT for s in segments[:-1])

@@ -113,7 +113,7 @@ def test_a_strategy_that_needs_the_pool_in_memory_loads_what_it_needs(name, pool
 
 
 def test_or_says_how_much_it_would_need(folder):
-    with pytest.raises(sabal.SabalError, match="reads a pool in passes.*'badge'.*allow memory"):
+    with pytest.raises(sabal.SabalError, match=r"passes.*'badge'.*allow memory"):
         sabal.select_pool(folder, 10, strategy="badge", memory=LITTLE)
 
 

@@ -15,6 +15,11 @@ What is measured, and how:
   permission) it is the highest of the process's whole life (getrusage), so the figure may come out
   too high, never too low, and is marked so.
 
+A script has `METHODS`, which by name prepare inputs and return a function `run(budget, seed)`. That
+answers with the chosen rows, or with a tuple of these, a remark, and facts by name. Where `run`
+does more than select, its facts say themselves how many "seconds" the selection took. A script with
+`open_inputs` has inputs of its own kind, in place of an .npz file.
+
 Standard output carries one JSON object a line: {"ready": true} when the clock is about to start,
 then the result, {"seconds", "peak_bytes", "indices", ...} or {"failed", "reason"}. Whatever the
 tools print goes to standard error.
@@ -91,11 +96,13 @@ def measure(job: dict[str, Any], channel: TextIO) -> dict[str, Any]:
     """Load, warm up, prepare, select; the figures and the answer."""
     script = _load(job["script"])
     prepare = script.METHODS[job["method"]]
+    open_inputs = getattr(script, "open_inputs", Inputs)
     with contextlib.suppress(Exception):
         # A warm-up that fails decides nothing: the job itself will tell.
-        prepare(Inputs(job["inputs"], WARM_UP_ROWS))(WARM_UP_BUDGET, job["seed"])
-    run: Run = prepare(Inputs(job["inputs"]))
+        prepare(open_inputs(job["inputs"], WARM_UP_ROWS))(WARM_UP_BUDGET, job["seed"])
+    run: Run = prepare(open_inputs(job["inputs"]))
     _give_back_unused_heap()
+    highest_before = _high_water()
     whole_life = not _reset_high_water()
     before = _resident()
     _say(channel, {"ready": True})
@@ -103,15 +110,24 @@ def measure(job: dict[str, Any], channel: TextIO) -> dict[str, Any]:
     answer = run(job["budget"], job["seed"])
     seconds = time.perf_counter() - started
     peak = _high_water()
-    indices, remark = answer if isinstance(answer, tuple) else (answer, "")
+    indices, remark, facts = _taken_apart(answer)
     return {
-        "seconds": seconds,
+        "seconds": facts.pop("seconds", seconds),
         "peak_bytes": max(0, peak - before),
         "whole_life": whole_life,
         "indices": np.asarray(indices).astype(np.int64).tolist(),
         "remark": _one_line(remark),
         "versions": _versions((script.PACKAGE, *LIBRARIES)),
+        "facts": {**facts, "highest_bytes": max(peak, highest_before)},
     }
+
+
+def _taken_apart(answer: Any) -> tuple[Any, str, dict[str, Any]]:
+    """The rows, the remark and the facts of what a script answers."""
+    if not isinstance(answer, tuple):
+        return answer, "", {}
+    indices, remark, *facts = answer
+    return indices, remark, dict(facts[0]) if facts else {}
 
 
 def _load(path: str) -> ModuleType:

@@ -36,6 +36,7 @@ class Outcome:
     """How a job ended: its figures where there are any, and a note on what is not as it should.
 
     limit: the seconds that it was killed after, if it was.
+    facts: whatever else its script had to say.
     """
 
     status: str
@@ -44,6 +45,7 @@ class Outcome:
     peak_bytes: int | None = None
     limit: float | None = None
     versions: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,7 @@ def judge(said: dict[str, Any], items: int, budget: int) -> Outcome:
         seconds=said["seconds"],
         peak_bytes=said["peak_bytes"],
         versions=said["versions"],
+        facts=said.get("facts", {}),
     )
 
 

@@ -10,7 +10,6 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,10 +20,11 @@ from sabal.bench.inputs import JOINT_SAMPLES, POSTERIOR_SAMPLES, write_inputs
 from sabal.bench.machine import machine_facts
 from sabal.bench.picture import draw
 from sabal.bench.process import NOT_INSTALLED, Job, Outcome, run_job
+from sabal.bench.progress import progress, results_folder
 from sabal.bench.rows import OURS, Row, beaten_before
 from sabal.bench.table import results_markdown
 from sabal.checks import check_number, check_whole
-from sabal.errors import FileError, InputError
+from sabal.errors import InputError
 from sabal.files import write_text_whole
 from sabal.strategies import make_strategy
 from sabal.strategies import strategies as known_strategies
@@ -72,7 +72,8 @@ class Contender:
 
     def row(self, n: int, b: int, outcome: Outcome) -> Row:
         """The row that records `outcome`."""
-        return Row(job=self.job, tool=self.tool, method=self.method, n=n, b=b, **vars(outcome))
+        figures = {name: value for name, value in vars(outcome).items() if name != "facts"}
+        return Row(job=self.job, tool=self.tool, method=self.method, n=n, b=b, **figures)
 
 
 def run_strategies(
@@ -128,9 +129,9 @@ def run_strategies(
         "joint_samples": JOINT_SAMPLES,
         "coverage": {job: {peer.name: peer.coverage(job) for peer in rivals} for job in jobs},
     }
-    folder = None if out is None else _folder(Path(out))
+    folder = None if out is None else results_folder(Path(out))
     rows: list[Row] = []
-    with _progress() as bar:
+    with progress() as bar:
         contenders = _contenders(
             jobs, rivals, default_folder() if envs is None else Path(envs), bar
         )
@@ -223,26 +224,3 @@ def _contenders(
                 python, reason = pythons.get(peer.name), reasons.get(peer.name, "")
                 found.append(Contender(job, peer.name, method, peer.script, python, "", reason))
     return found
-
-
-def _folder(out: Path) -> Path:
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(
-            f"a folder for the results at {out}",
-            error.strerror or str(error),
-            "choose another --out",
-        ) from None
-    return out
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """A progress bar on standard error; silent where that is not a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        yield bar

@@ -3,18 +3,81 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sabal.cli.parse import parse_numbers
+from sabal.cli.parse import parse_names, parse_numbers
 from sabal.cli.root import app
+from sabal.errors import InputError
 
-bench_app = typer.Typer(
-    help="Measure how fast Sabal is, and how much memory it takes.", no_args_is_help=True
-)
+bench_app = typer.Typer()
 app.add_typer(bench_app, name="bench")
+
+
+@bench_app.callback(invoke_without_command=True)
+def bench(
+    context: typer.Context,
+    parts: Annotated[
+        str, typer.Option(help="What to measure.")
+    ] = "shapes,growth,passes,disk,cluster",
+    limit: Annotated[float, typer.Option(help="Seconds after which a selection is killed.")] = 600,
+    scale: Annotated[
+        str, typer.Option(help="`full`, or `small`: sizes that end within about a minute.")
+    ] = "full",
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the results.")] = Path(
+        "bench"
+    ),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Measure how fast Sabal is and how much memory it takes, and compare it with what is promised.
+
+    Everything side by side in one run, each selection in a process of its own: times, memory and
+    objectives beside BADGE and a pass per pick (shapes), how time grows (growth), what a pass costs
+    (passes), a pool on disk (disk) and one on a Ray cluster (cluster). Made-up inputs are in the
+    folder for the results as long as they are needed: up to 7 GB.
+
+    A run that was interrupted goes on where it was when it is started again with the same settings,
+    code and machine; otherwise what is in the folder is replaced.
+
+    Example: `sabal bench --scale small`
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    from sabal.bench.suite import run_suite, sheets
+    from sabal.show import print_table
+
+    try:
+        records = run_suite(parts=parse_names(parts, "--parts"), limit=limit, scale=scale, out=out)
+    except KeyboardInterrupt:
+        print(
+            "sabal: interrupted; every finished measurement is kept: start it again to go on",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    if as_json:
+        print(json.dumps(records.document()))
+        return
+    # The verdict last, where it is seen.
+    for sheet in reversed(sheets(records.rows, records.scale)):
+        print_table(sheet.table())
+    print(f"Results and pictures in {out}")
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options of the suite before a command would be left alone, without a word."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE":
+            command = context.invoked_subcommand
+            raise InputError(
+                f"options of `sabal bench {command}` after its name",
+                f"{parameter.opts[0]} before it",
+                f"write `sabal bench {command} {parameter.opts[0]} ...`",
+            )
 
 
 @bench_app.command("strategies")

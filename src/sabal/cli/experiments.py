@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sabal.cli.parse import parse_names, parse_options
-from sabal.cli.root import app, resumable
+from sabal.cli.parse import parse_engine, parse_names, parse_options
+from sabal.cli.root import app, only_answers_on_stdout, resumable
 from sabal.errors import SabalWarning
 
 
@@ -58,7 +58,15 @@ def simulate(
         str, typer.Option(help="How the first labels are chosen: random or typiclust.")
     ] = "random",
     weighted: Annotated[bool, typer.Option(help="Train with the weights of a batch.")] = False,
-    jobs: Annotated[int, typer.Option(help="Runs side by side.")] = 1,
+    jobs: Annotated[
+        int | None, typer.Option(help="Runs side by side [1; with ray, one for every CPU].")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray to spread the runs over a cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster [a Ray on this machine].")
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Where NAME.npz files of the data sets are.")
     ] = None,
@@ -93,12 +101,15 @@ def simulate(
         validation=validation,
         pool=pool,
     )
+    parse_engine(engine, address=address)
     folder = out or Path("runs") / dataset.replace(":", "-").replace("/", "-")
     already_done = rounds_done(experiment, folder)
     with resumable("the same command goes on"), warnings.catch_warnings():
         warnings.simplefilter("ignore", SabalWarning)
-        with progress(experiment, already_done) as on_round:
-            points = run(experiment, folder, jobs=jobs, on_round=on_round)
+        with progress(experiment, already_done) as on_round, only_answers_on_stdout(engine):
+            points = run(
+                experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
+            )
     print_results(points, folder, as_json=as_json)
 
 

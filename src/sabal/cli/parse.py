@@ -7,6 +7,8 @@ from typing import Any
 
 from sabal.errors import InputError
 
+ENGINES = ("local", "ray")
+
 
 def parse_numbers(text: str, name: str) -> list[int]:
     """Whole numbers with commas between; `name` is for the message."""
@@ -44,6 +46,20 @@ def _parse_option(text: str, flag: str, example: str) -> tuple[str, Any]:
     except json.JSONDecodeError:
         # Words need no quotes: uncertainty=entropy.
         return name.replace("-", "_"), value
+
+
+def parse_engine(engine: str, **for_ray: Any) -> str:
+    """`local` or `ray`; `for_ray` are options, by name, that only the latter has."""
+    if engine not in ENGINES:
+        raise InputError(f"--engine as {' or '.join(ENGINES)}", repr(engine), "pick one of these")
+    for name, value in for_ray.items():
+        if engine != "ray" and value is not None:
+            raise InputError(
+                f"--engine ray where there is --{name}",
+                f"--engine {engine}",
+                f"write --engine ray, or leave --{name} out",
+            )
+    return engine
 
 
 def parse_names(text: str, flag: str) -> tuple[str, ...]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Annotated
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
+from typing import Annotated, Any
 
 import typer
 
@@ -50,6 +50,11 @@ def resumable(how: str) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         _fail(f"interrupted; every finished round is kept: {how}", code=130)
+
+
+def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:
+    """While Ray is at work, which tells on standard output when a worker dies."""
+    return redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
 
 
 def _fail(message: str, code: int = 2) -> None:

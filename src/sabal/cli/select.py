@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from sabal.api import choose
-from sabal.cli.parse import parse_options
-from sabal.cli.root import app
+from sabal.cli.parse import parse_engine, parse_options
+from sabal.cli.root import app, only_answers_on_stdout
 from sabal.errors import SabalWarning
 from sabal.selection import check_destination
 
@@ -19,7 +19,7 @@ from sabal.selection import check_destination
 @app.command()
 def select(
     pool: Annotated[
-        Path, typer.Argument(help=".npz, .parquet (file or folder) or a folder of .npy.")
+        str, typer.Argument(help=".npz, .parquet (file or folder) or a folder of .npy.")
     ],
     budget: Annotated[int, typer.Option("--budget", "-b", help="How many items to choose.")],
     strategy: Annotated[
@@ -31,6 +31,22 @@ def select(
     seed: Annotated[int, typer.Option(help="Decides every random draw.")] = 0,
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the strategy, as name=value.")
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(help="What work on the pool may take, such as 1GiB: the rest stays on disk."),
+    ] = None,
+    scratch: Annotated[
+        Path | None, typer.Option(help="Where to unpack what stays on disk [a temporary folder].")
+    ] = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray for a pool that is spread over a cluster.")
+    ] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Of the Ray cluster [a Ray on this machine].")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes on the cluster [one for every CPU].")
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the batch and its evidence as JSON.")
@@ -47,21 +63,31 @@ def select(
     from sabal.show import print_selection
 
     options = parse_options(option or [])
+    parse_engine(engine, address=address, workers=workers)
+    ignored: tuple[str, ...] = ()
     if out is not None:
         check_destination(out)
     with warnings.catch_warnings():
         # Warnings are part of the evidence and printed with it.
         warnings.simplefilter("ignore", SabalWarning)
-        contents = read_pool(pool)
-        selection = choose(contents.outputs.check(), budget, strategy, seed, options)
+        if engine == "ray":
+            from sabal.pools.cluster import Cluster, choose_on_ray
+
+            cluster = Cluster(address, workers, memory=memory, scratch=scratch)
+            with only_answers_on_stdout(engine):
+                selection = choose_on_ray(pool, budget, strategy, seed, options, cluster)
+        else:
+            contents = read_pool(pool, memory=memory, scratch=scratch)
+            selection = choose(contents.outputs.check(), budget, strategy, seed, options)
+            ignored = contents.ignored
     if out is not None:
         selection.save(out)
     if as_json:
         print(json.dumps({"items": selection.rows(), "evidence": selection.evidence}))
     else:
         print_selection(selection, out)
-        if contents.ignored:
-            print(f"Not used: {', '.join(contents.ignored)} (a pool has {', '.join(NAMES)})")
+        if ignored:
+            print(f"Not used: {', '.join(ignored)} (a pool has {', '.join(NAMES)})")
 
 
 @app.command()

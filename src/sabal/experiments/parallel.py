@@ -31,14 +31,7 @@ def side_by_side(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], Non
     context = multiprocessing.get_context("spawn")
     news, stop = context.Queue(), context.Event()
     points: list[Point] = []
-    heard: set[tuple[str, int, int]] = set()
-
-    def hear(point: Point) -> None:
-        key = (point.strategy, point.seed, point.round)
-        if key not in heard:
-            heard.add(key)
-            on_round(point)
-
+    hear = once(on_round)
     with ProcessPoolExecutor(jobs, context, _begin_worker, (news, stop)) as pool:
         pending = {pool.submit(_work, run) for run in runs}
         try:
@@ -53,6 +46,19 @@ def side_by_side(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], Non
             pool.shutdown(wait=False, cancel_futures=True)
             raise
     return points
+
+
+def once(on_round: Callable[[Point], None]) -> Callable[[Point], None]:
+    """`on_round` for points that may be reported twice."""
+    heard: set[tuple[str, int, int]] = set()
+
+    def hear(point: Point) -> None:
+        key = (point.strategy, point.seed, point.round)
+        if key not in heard:
+            heard.add(key)
+            on_round(point)
+
+    return hear
 
 
 def _hear_news(news: Any, hear: Callable[[Point], None]) -> None:

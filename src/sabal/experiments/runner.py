@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.checks import check_whole
+from sabal.checks import check_choice, check_whole
 from sabal.errors import FileError
 from sabal.experiments.curves import Point
 from sabal.experiments.datasets import Dataset, load
@@ -22,27 +22,41 @@ from sabal.loop import Learner, run_rounds
 from sabal.oracle import SimulatedOracle
 from sabal.selection import Selection
 
+ENGINES = ("local", "ray")
+
 
 def run_experiment(
     experiment: Experiment,
     folder: Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
     on_round: Callable[[Point], None] = lambda point: None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> list[Point]:
     """Every run of the experiment; what `folder` holds already is read, not repeated.
 
+    jobs: runs side by side; None for one, or on a cluster for as many as it has CPUs.
     on_round: called with every round when it is done, whoever did it.
+    engine: "local", or "ray" for a cluster; `address` says which, see `select_on_ray`.
     """
-    check_whole(jobs, "jobs")
+    check_choice(engine, "engine", ENGINES)
+    if jobs is not None:
+        check_whole(jobs, "jobs")
     dataset = load(experiment.dataset, data_dir=experiment.data_dir)
     # Before anything is written: a folder that was never begun is tied to nothing.
     split = experiment.split(len(dataset.x_train))
     experiment.check_feasible(learner_of(experiment, dataset, *split))
     _bind(experiment, folder, dataset)
-    if jobs > 1:
-        runs = [partial(_run, experiment, folder, *run) for run in _runs(experiment)]
-        return side_by_side(runs, jobs, on_round)
+    if engine == "ray" or (jobs or 1) > 1:
+        # Another machine may be in another folder.
+        runs = [partial(_run, experiment, folder.absolute(), *run) for run in _runs(experiment)]
+        if engine == "ray":
+            # Only those who have a cluster need Ray.
+            from sabal.experiments.on_ray import spread_on_ray
+
+            return spread_on_ray(runs, jobs, on_round, address)
+        return side_by_side(runs, jobs or 1, on_round)
     points: list[Point] = []
     for label, seed in _runs(experiment):
         for point in run_points(experiment, dataset, folder, label, seed):

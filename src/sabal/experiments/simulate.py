@@ -25,11 +25,15 @@ def simulate(
     experiment: Experiment,
     folder: Path,
     *,
-    jobs: int = 1,
+    jobs: int | None = None,
     on_round: Callable[[Point], None] = lambda point: None,
+    engine: str = "local",
+    address: str | None = None,
 ) -> list[Point]:
-    """Run what is not there yet, then write the results of all of it."""
-    points = run_experiment(experiment, folder, jobs=jobs, on_round=on_round)
+    """Run what is not there yet, then write the results of all of it; see `run_experiment`."""
+    points = run_experiment(
+        experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
+    )
     order = {name: k for k, name in enumerate(experiment.strategies)}
     points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
     _write_table([asdict(point) for point in points], folder / "results.parquet")

@@ -24,7 +24,6 @@ from sabal.items import Items, LocalItems
 from sabal.labels import log_probs_of, softmax
 from sabal.outputs import Outputs, derived
 from sabal.problem import Problem
-from sabal.rows import is_stored
 from sabal.uncertainty import entropy, mutual_information
 
 ATOMS = ("gradient", "posterior", "curvature", "kernel")
@@ -114,6 +113,7 @@ class Formulation:
             variance_N=atoms.variance_N,
             clipped=atoms.clipped,
             input_bytes=self._input_bytes(outputs),
+            memory=outputs.memory,
             segments=segments,
         )
 
@@ -184,13 +184,11 @@ class Formulation:
         return derived(lambda p: softmax(log_probs_of(p) / temperature), outputs.probs)
 
     def _input_bytes(self, outputs: Outputs) -> int | None:
-        """What the arrays take that the atoms are made of; for rows on disk, what they may."""
+        """What the arrays take, or would take in memory, that the atoms are made of."""
         if self.atoms == "posterior":
             # A handful of numbers an item: small next to what they were made from.
             return None
         arrays = [self.features(outputs)]
         if outputs.has("probs"):
             arrays.append(outputs.probs)
-        if any(is_stored(array) for array in arrays):
-            return outputs.memory
         return sum(int(np.prod(array.shape)) * array.dtype.itemsize for array in arrays)

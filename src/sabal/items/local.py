@@ -27,11 +27,13 @@ class LocalItems:
         variance_N: np.ndarray | None = None,
         clipped: int = 0,
         input_bytes: int | None = None,
+        memory: int | None = None,
         segments: Sequence[slice] | None = None,
     ) -> None:
         self.operator = operator
         self.uncertainty_N = uncertainty_N
         self.input_bytes = input_bytes
+        self.memory = memory
         self.segments = segments_of(operator.size) if segments is None else list(segments)
         self.norms_squared_N = np.empty(operator.size)
         self._survey = self._look(variance_N, clipped)

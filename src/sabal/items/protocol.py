@@ -47,11 +47,18 @@ class Items(Protocol):
 
     @property
     def dear(self) -> bool:
-        """Whether a pass does more than read memory, so that there had better be few."""
+        """Whether a pass computes the atoms anew, so that there had better be few."""
 
     @property
     def input_bytes(self) -> int | None:
-        """What the arrays take that the items are made of, or may take where they are on disk."""
+        """What the arrays take, or would take in memory, that the items are made of.
+
+        Solvers adapt to it, so it is the same wherever the items are.
+        """
+
+    @property
+    def memory(self) -> int | None:
+        """Bytes that a selection may take, if there is a limit."""
 
     def survey(self) -> Survey:
         """Sums over all items."""

@@ -25,7 +25,6 @@ from sabal.arrays import (
     to_numpy,
 )
 
-
 MOST_ROWS = 4096
 """Rows of a block at most: a block of rows on disk has to be held."""
 

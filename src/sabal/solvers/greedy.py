@@ -120,11 +120,14 @@ class Greedy:
         """Bytes for candidates: what is left beside the batch itself and the blocks of a pass."""
         if self.memory is not None:
             return self.memory
-        if problem.items.input_bytes is None:
-            return UNKNOWN_ROOM
-        batch = problem.budget * problem.items.atom_bytes
-        allowed = int(SHARE_OF_INPUTS * problem.items.input_bytes)
-        return max(LEAST_ROOM, allowed - batch - 4 * CHUNK_BYTES)
+        items = problem.items
+        allowed = UNKNOWN_ROOM
+        if items.input_bytes is not None:
+            allowed = int(SHARE_OF_INPUTS * items.input_bytes)
+        if items.memory is not None:
+            allowed = min(allowed, items.memory // 2)
+        batch = problem.budget * items.atom_bytes
+        return max(LEAST_ROOM, allowed - batch - 2 * CHUNK_BYTES)
 
 
 def _pick_one_by_one(picks: Picks, best: Best, ranking: Ranking, count: int) -> None:

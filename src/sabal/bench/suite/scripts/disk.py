@@ -1,0 +1,59 @@
+"""One selection from a Parquet folder that is larger than the memory granted."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sabal.api import select_pool
+from sabal.bench.suite import methods
+
+PACKAGE = "sabal"
+
+
+def open_inputs(path: str, rows: int | None = None) -> Mapping[str, Any]:
+    """What the suite says of the pool (see `sabal.bench.suite.pools`)."""
+    if rows is not None:
+        raise NotImplementedError("next to reading from disk a warm-up is nothing")
+    described: Mapping[str, Any] = json.loads(Path(path).read_text())
+    return described
+
+
+def prepare(
+    strategy: str, pool: Mapping[str, Any]
+) -> Callable[[int, int], tuple[np.ndarray, str, dict[str, Any]]]:
+    """A function that selects from the pool with `strategy`."""
+
+    def run(budget: int, seed: int) -> tuple[np.ndarray, str, dict[str, Any]]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            started = time.perf_counter()
+            selection = select_pool(
+                pool["path"],
+                budget,
+                strategy=strategy,
+                memory=pool["memory"],
+                scratch=pool["scratch"],
+                random_state=seed,
+            )
+            seconds = time.perf_counter() - started
+        selecting = selection.evidence["seconds"]
+        facts = {
+            "seconds": seconds,
+            "input_bytes": pool["bytes"],
+            "selecting_seconds": selecting,
+            "reading_seconds": seconds - selecting,
+        }
+        return selection.indices, "", facts | methods.evidence_of(selection)
+
+    return run
+
+
+METHODS = {name: partial(prepare, name) for name in methods.SABAL}

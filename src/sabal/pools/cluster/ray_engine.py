@@ -1,0 +1,157 @@
+"""Ray: the only module that imports it, and who starts and stops it."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import socket
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from sabal.errors import ClusterError, MissingPackageError
+
+CONNECT_SECONDS = 10.0
+"""How long an address may take to answer at all. Ray itself would try for minutes."""
+
+AT_ONCE = ("auto", "local")
+"""Addresses that Ray resolves on its own."""
+
+
+def ray_module() -> Any:
+    """Ray, if it is installed."""
+    try:
+        import ray
+    except ImportError:
+        raise _missing("ray") from None
+    return ray
+
+
+def ray_data_module() -> Any:
+    """Ray Data, if it and what it needs are installed."""
+    ray_module()
+    try:
+        import ray.data
+    except ImportError as error:
+        raise _missing(f"ray[data] ({error.name or error})") from None
+    return ray.data
+
+
+def _missing(package: str) -> MissingPackageError:
+    return MissingPackageError(
+        f"the package {package} to work on a cluster",
+        "a Python without it",
+        'pip install "sabal[ray]"',
+    )
+
+
+@contextlib.contextmanager
+def session(address: str | None = None, *, cpus: int | None = None) -> Iterator[None]:
+    """Be connected to Ray: as this process is already, or to a cluster, or to one of our own.
+
+    address: of a cluster to join ("auto" for the one on this machine); without it, what RAY_ADDRESS
+        names, or else a Ray is started here. Who was not connected before is not so afterwards.
+    cpus: what a Ray of our own has at least; None for what the machine has.
+    """
+    ray = ray_module()
+    if ray.is_initialized():
+        _check_same(ray, address)
+        yield
+        return
+    try:
+        _connect(ray, address or os.environ.get("RAY_ADDRESS") or "local", cpus)
+        yield
+    finally:
+        ray.shutdown()
+
+
+def cpus_of_cluster() -> int:
+    """How many CPUs the cluster has, busy or not."""
+    return max(1, int(ray_module().cluster_resources().get("CPU", 1)))
+
+
+def reason_of(error: BaseException) -> str:
+    """Why something failed, in one line: Ray puts a whole report into its messages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _connect(ray: Any, address: str, cpus: int | None) -> None:
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    settings = {}
+    if address == "local":
+        # Nobody asked for this Ray by name: it should be quiet, and not report to its makers.
+        options["include_dashboard"] = False
+        settings = {"RAY_USAGE_STATS_ENABLED": "0"}
+        if cpus is not None:
+            options["num_cpus"] = max(cpus, os.cpu_count() or 1)
+    _check_listens(address)
+    try:
+        with _environment(settings), _interrupts_later(), warnings.catch_warnings():
+            # Tips for those who chose Ray themselves.
+            warnings.simplefilter("ignore")
+            ray.init(address=address, **options)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        raise _unreachable(address, reason_of(error)) from None
+
+
+@contextlib.contextmanager
+def _environment(settings: dict[str, str]) -> Iterator[None]:
+    """Variables of the environment for a while, but for those that somebody has set."""
+    ours = {name: value for name, value in settings.items() if name not in os.environ}
+    os.environ.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Keep an interrupt until this is over: a Ray that is half started cannot be stopped well."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if interrupts:
+            raise KeyboardInterrupt
+
+
+def _check_same(ray: Any, address: str | None) -> None:
+    """Refuse to work on another cluster than the one that was named."""
+    if address is None or address in AT_ONCE or "://" in address:
+        return
+    joined = ray.get_runtime_context().gcs_address
+    if joined != address:
+        raise ClusterError(
+            f"a process that is connected to {address}, or to no Ray yet",
+            f"one that is connected to {joined}",
+            "call ray.shutdown() first, or leave the address out",
+        )
+
+
+def _check_listens(address: str) -> None:
+    host, found, port = address.rpartition("://")[2].rpartition(":")
+    if address in AT_ONCE or not found or not port.isdigit():
+        return  # what is no address at all, Ray says at once
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        raise _unreachable(address, reason_of(error)) from None
+
+
+def _unreachable(address: str, reason: str) -> ClusterError:
+    if address == "local":
+        return ClusterError("to start Ray on this machine", reason, "see what `ray start` says")
+    return ClusterError(
+        f"a Ray cluster at {address}", reason, "check the address, or start one with `ray start`"
+    )

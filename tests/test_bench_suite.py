@@ -1,0 +1,626 @@
+"""The suite that guards speed and memory: run for real when tiny, and judged on made-up rows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections import namedtuple
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabal.api import select_pool
+from sabal.bench import inputs as made_up
+from sabal.bench.process import Outcome
+from sabal.bench.suite import SCALES, plan, records, run, run_suite, sheets, verdicts
+from sabal.bench.suite.figures import times_as_fast
+from sabal.bench.suite.fits import fit_exponent
+from sabal.bench.suite.measurement import Found, Measurement
+from sabal.bench.suite.methods import METHODS
+from sabal.bench.suite.pictures import draw_pictures
+from sabal.bench.suite.plan import Task, chosen_parts, foregone, superfluous, tasks_of
+from sabal.bench.suite.pools import ParquetFolder
+from sabal.bench.suite.scales import Files, Growth, Shape, SpeedGoal
+from sabal.bench.suite.scripts import cluster, passes
+from sabal.cli import main
+from sabal.errors import FileError, InputError, UnknownNameError
+from sabal.pools import read_pool
+
+SHAPE = Shape(2_500, 8, 3, 20)
+DISK = Files((2_000, 4_000), 8, 3, 20, file_rows=1_000, memory="256KiB")
+TINY = replace(
+    SCALES["small"],
+    name="tiny",
+    shapes=(SHAPE,),
+    growth=Growth(SHAPE, {"n": (2_500, 3_000), "b": (20,), "dimensions": (8,), "classes": (3,)}),
+    passes=(SHAPE,),
+    few_passes=20,
+    disk=DISK,
+    cluster=DISK,
+    speed=(SpeedGoal(SHAPE, "sabal-greedy", 8.0), SpeedGoal(SHAPE, "sabal", 4.0)),
+)
+SLOW = ", a pass per pick"
+
+
+def call(*arguments, monkeypatch):
+    """The command line in this process; its exit code."""
+    monkeypatch.setattr(sys, "argv", ["sabal", *map(str, arguments)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    return stop.value.code
+
+
+# -- everything for real -------------------------------------------------------------------------
+
+
+def test_the_whole_suite_but_for_ray_which_takes_its_time_to_start(tmp_path, monkeypatch):
+    # One test, for tests that share a run would each make their own in processes side by side.
+    monkeypatch.setattr(plan, "find_spec", lambda name: None)
+    out = tmp_path / "out"
+    rows = run_suite(scale=TINY, out=out, limit=300.0).rows
+    everything_is_measured_and_written(rows, out)
+    a_selection_is_measured(Found(rows))
+    passes_and_a_pool_on_disk_are_measured(Found(rows))
+    every_line_is_judged_but_for_what_was_not_measured(rows)
+
+
+def everything_is_measured_and_written(rows, out):
+    done = {row.key for row in rows}
+    # On disk, what was to be measured instead of the largest was not needed.
+    expected = [task for task in tasks_of(chosen_parts(None), TINY) if not task.instead]
+    assert done == {task.key for task in expected}
+    for row in rows:
+        assert row.status == ("not installed" if row.part == "cluster" else "ok"), row
+    names = ["suite-growth.png", "suite-memory.png", "suite-times.png", "suite.json", "suite.md"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    document = json.loads((out / "suite.json").read_text())
+    assert document["finished"]
+    assert len(document["rows"]) == len(rows)
+    assert document["machine"]["command"]
+    assert document["settings"]["sizes"]["name"] == "tiny"
+    page = (out / "suite.md").read_text()
+    for word in ("## Verdict", "## Passes", "## From disk", "](suite-growth.png)", "met"):
+        assert word in page
+
+
+def a_selection_is_measured(rows):
+    for label, method in METHODS.items():
+        row = rows.get("shapes", label, SHAPE)
+        assert row.seconds > 0
+        wide = {"features": 8, "probs": 3, "label_probs": 3}
+        assert row.fact("input_bytes") == 4 * SHAPE.n * sum(wide[name] for name in method.given)
+    sabal = rows.get("shapes", "sabal-greedy", SHAPE)
+    slow = rows.get("shapes", f"sabal-greedy{SLOW}", SHAPE)
+    assert sabal.fact("passes") < slow.fact("passes") == SHAPE.b
+    assert sabal.fact("objective") < sabal.fact("random_objective")
+    assert sabal.fact("random_objective") == slow.fact("random_objective")
+    # The first pick needs no pass, and the last is not followed by one.
+    assert rows.get("shapes", f"badge{SLOW}", SHAPE).fact("passes") == SHAPE.b - 1
+
+
+def passes_and_a_pool_on_disk_are_measured(rows):
+    for row in rows.of("passes"):
+        assert row.fact("bare_seconds") > 0
+        assert row.fact("stream_rate") > 0
+    assert rows.get("passes", "sabal", SHAPE).fact("pass_bytes") == 4 * SHAPE.n * 8
+    assert rows.get("passes", "sabal-iht", SHAPE).fact("pass_bytes") == 4 * SHAPE.n * 14
+    for row in rows.of("disk"):
+        halves = row.fact("reading_seconds") + row.fact("selecting_seconds")
+        assert halves == pytest.approx(row.seconds)
+        # Of the whole process, whatever the selection adds to it.
+        assert row.fact("highest_bytes") > 20_000_000
+
+
+def every_line_is_judged_but_for_what_was_not_measured(rows):
+    lines = verdicts(rows, TINY)
+    assert {line.answer for line in lines if "Ray" in line.what} == {"not measured"}
+    assert {line.met for line in lines if "Ray" not in line.what} <= {True, False}
+    (first, *_) = sheets(rows, TINY)
+    assert len(first.rows) == len(lines)
+
+
+# -- going on, starting afresh -------------------------------------------------------------------
+
+
+class Runner:
+    """Stands in for processes: every job goes well, until it is interrupted."""
+
+    def __init__(self, last=None):
+        self.jobs = []
+        self.last = last
+
+    def __call__(self, job, *, limit, memory):
+        if len(self.jobs) == self.last:
+            raise KeyboardInterrupt
+        assert job.inputs.exists()
+        self.jobs.append((job.script.stem, job.method, job.items))
+        facts = {"passes": 2, "objective": -1.0, "random_objective": 0.0, "input_bytes": 4}
+        return Outcome("ok", seconds=1.0 * len(self.jobs), peak_bytes=1, facts=facts)
+
+
+@pytest.fixture
+def again(tmp_path, monkeypatch):
+    """A function that runs the suite without processes; the jobs that it did, and the records."""
+    monkeypatch.setattr(records, "code_fingerprint", lambda: "the code")
+    monkeypatch.setattr(run, "draw_pictures", lambda rows, scale, folder: {})
+
+    def start(last=None, **settings):
+        runner = Runner(last)
+        monkeypatch.setattr(run, "run_job", runner)
+        given = {"scale": TINY, "out": tmp_path / "out", "parts": ["growth", "shapes"]} | settings
+        try:
+            return runner.jobs, run_suite(**given)
+        except KeyboardInterrupt:
+            return runner.jobs, None
+
+    return start
+
+
+def test_an_interrupted_run_goes_on_where_it_was(again, tmp_path):
+    first, _ = again(last=5)
+    assert len(first) == 5
+    kept = json.loads((tmp_path / "out" / "suite.json").read_text())
+    assert (len(kept["rows"]), kept["finished"]) == (5, False)
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["suite.json"]
+
+    second, whole = again()
+    tasks = tasks_of(("shapes", "growth"), TINY)
+    assert len(first) + len(second) == len(tasks) == len(whole.rows)
+    assert [row.key for row in whole.rows] == [task.key for task in tasks]
+    assert [row.as_dict() for row in whole.rows[:5]] == kept["rows"]
+
+    third, _ = again()
+    assert len(third) == len(tasks)  # one that came to its end is made anew
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"limit": 500.0}, {"seed": 1}, {"parts": ["shapes"]}, {"scale": replace(TINY, workers=3)}],
+)
+def test_a_run_with_other_settings_starts_afresh(again, other):
+    again(last=5)
+    jobs, found = again(**other)
+    assert len(jobs) == len(found.rows)
+
+
+def test_a_run_of_other_code_starts_afresh(again, monkeypatch):
+    again(last=5)
+    monkeypatch.setattr(records, "code_fingerprint", lambda: "other code")
+    jobs, found = again()
+    assert len(jobs) == len(found.rows)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"rows": [{}], "finished": false}', "\x00"])
+def test_results_that_make_no_sense_are_replaced(again, tmp_path, text):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "suite.json").write_text(text)
+    jobs, found = again()
+    assert len(jobs) == len(found.rows) > 0
+
+
+def test_what_a_killed_run_left_behind_is_removed(again, tmp_path):
+    left = tmp_path / "out" / f"{run.SCRATCH}abc"
+    left.mkdir(parents=True)
+    (left / "inputs.npz").touch()
+    again()
+    assert not left.exists()
+
+
+def test_the_fingerprint_is_of_the_code_that_selects(monkeypatch, tmp_path):
+    for name in ("atoms.py", "cli/bench.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    monkeypatch.setattr(records, "__file__", str(tmp_path / "bench" / "suite" / "records.py"))
+    before = records.code_fingerprint()
+    (tmp_path / "cli" / "bench.py").write_text("2")
+    assert records.code_fingerprint() == before
+    (tmp_path / "atoms.py").write_text("2")
+    assert records.code_fingerprint() != before
+
+
+# -- what is not worth trying --------------------------------------------------------------------
+
+
+def row(part="shapes", method="sabal", shape=SHAPE, status="ok", **kwargs):
+    return Measurement(part, method, shape, status, **kwargs)
+
+
+LARGER = replace(SHAPE, n=10_000)
+SMALLER = replace(SHAPE, b=10)
+
+
+@pytest.mark.parametrize("status", ["over the limit", "out of memory", "failed", "ok"])
+def test_a_method_over_a_limit_is_not_tried_at_larger_shapes(status):
+    found = Found([row(method="badge", status=status)])
+    given_up = foregone(Task("shapes", "badge", LARGER), found, 600.0)
+    assert (given_up is not None) == (status in ("over the limit", "out of memory"))
+    assert foregone(Task("shapes", "badge", SMALLER), found, 600.0) is None
+    assert foregone(Task("shapes", "kcenter", LARGER), found, 600.0) is None
+    assert foregone(Task("growth", "badge", LARGER), found, 600.0) is None
+
+
+def test_passes_that_would_surely_take_too_long_are_not_made_one_by_one():
+    found = Found([row(seconds=30.0, facts={"passes": 3})])
+    slow = Task("shapes", f"sabal{SLOW}", SHAPE)
+    # 20 passes of at least half of 10 s.
+    assert foregone(slow, found, 101.0) is None
+    given_up = foregone(slow, found, 99.0)
+    assert given_up.status == "not tried"
+    assert "20 passes of at least 5 s" in given_up.note
+    assert foregone(Task("shapes", f"sabal-greedy{SLOW}", SHAPE), found, 99.0) is None
+
+
+def test_a_smaller_pool_on_disk_is_taken_only_where_the_largest_was_too_much():
+    *_, large, instead = tasks_of(("disk",), TINY)
+    assert (large.shape.n, instead.shape.n, instead.instead) == (4_000, 2_000, True)
+    assert superfluous(instead, Found([row("disk", "sabal", large.shape)]))
+    assert not superfluous(instead, Found([row("disk", "sabal", large.shape, "over the limit")]))
+    assert not superfluous(large, Found([row("disk", "sabal", large.shape)]))
+
+
+# -- exponents -----------------------------------------------------------------------------------
+
+
+@given(
+    exponent=st.floats(-2.0, 3.0),
+    factor=st.floats(1e-3, 1e3),
+    noise=st.lists(st.floats(-0.3, 0.3), min_size=3, max_size=6),
+)
+def test_the_exponent_and_its_error_are_those_of_a_straight_line(exponent, factor, noise):
+    sizes = 100.0 * 2.0 ** np.arange(len(noise))
+    seconds = factor * sizes**exponent * np.exp(noise)
+    fit = fit_exponent(sizes, seconds)
+    (slope, level), covariance = np.polyfit(np.log(sizes), np.log(seconds), 1, cov=True)
+    assert fit.exponent == pytest.approx(slope, abs=1e-9)
+    assert fit.error == pytest.approx(np.sqrt(covariance[0, 0]), abs=1e-6)
+    assert fit.at(200.0) == pytest.approx(np.exp(level + slope * np.log(200.0)))
+
+
+def test_a_line_needs_two_points_and_has_an_error_from_three_on():
+    assert fit_exponent([], []) is None
+    assert fit_exponent([10, 10], [1.0, 2.0]) is None
+    two = fit_exponent([10, 100], [1.0, 100.0])
+    assert (two.exponent, two.error, str(two)) == (pytest.approx(2.0), None, "2.00")
+    assert str(fit_exponent([1, 10, 100], [3.0, 30.0, 300.0])) == "1.00 ± 0.00"
+
+
+# -- verdicts ------------------------------------------------------------------------------------
+
+
+def measured(method, seconds=1.0, shape=SHAPE, **facts):
+    facts = {"input_bytes": 1000, "passes": 2, "objective": -100.0, "random_objective": 0.0} | facts
+    return row(method=method, shape=shape, seconds=seconds, peak_bytes=200, facts=facts)
+
+
+def answers(rows, *words, scale=TINY):
+    """Verdict and figures of the lines that have all `words` in them."""
+    lines = [line for line in verdicts(rows, scale) if all(word in line.what for word in words)]
+    return [(line.answer, line.measured) for line in lines]
+
+
+def test_nothing_is_met_that_was_not_measured():
+    for scale in (TINY, *SCALES.values()):
+        lines = verdicts([], scale)
+        assert {line.answer for line in lines} == {"not measured"}
+        assert {line.measured for line in lines} == {"nothing"}
+        assert len(lines) == len({line.what for line in lines})
+
+
+@pytest.mark.parametrize(
+    ("objective", "answer"), [(-99.1, "met"), (-101.0, "met"), (-98.9, "not met")]
+)
+def test_the_objective_is_judged_beside_a_pass_per_pick(objective, answer):
+    rows = [
+        measured("sabal-greedy", objective=objective),
+        measured(f"sabal-greedy{SLOW}", passes=19),
+    ]
+    share = f"{100 + objective:.2f} %"
+    assert answers(rows, "sabal-greedy: objective") == [(answer, share)]
+    assert answers(rows, "sabal-greedy: passes") == [("not met", "9.5 times fewer")]
+    assert answers(rows, "sabal: objective") == [("not measured", "nothing")]
+
+
+def test_one_shape_decides_against_and_only_all_of_them_decide_for():
+    scale = replace(TINY, shapes=(SHAPE, LARGER))
+    good = [measured("sabal-greedy"), measured(f"sabal-greedy{SLOW}", passes=20)]
+    told = "0.00 % on 1 of 2 shapes"
+    assert answers(good, "sabal-greedy: objective", scale=scale) == [("not measured", told)]
+    bad = [measured(each.method, shape=LARGER, objective=-90.0) for each in good[:1]]
+    bad += [measured(each.method, shape=LARGER) for each in good[1:]]
+    told = "10.00 % at worst"
+    assert answers(good + bad, "sabal-greedy: objective", scale=scale) == [("not met", told)]
+    assert answers(bad, "sabal-greedy: objective", scale=scale)[0][0] == "not met"
+    fine = [measured(each.method, shape=LARGER, passes=20) for each in good]
+    assert answers(good + fine, "sabal-greedy: objective", scale=scale)[0][0] == "met"
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (measured("sabal", 2.0), measured("badge", 8.0), ("met", "4 times")),
+        (measured("sabal", 2.0), measured("badge", 7.0), ("not met", "3.5 times")),
+        # Killed at the limit, the rival took longer than that, nobody knows how much.
+        (
+            measured("sabal", 2.0),
+            row(method="badge", status="over the limit", limit=10.0),
+            ("met", "> 5 times"),
+        ),
+        (
+            measured("sabal", 5.0),
+            row(method="badge", status="over the limit", limit=10.0),
+            ("not measured", "> 2 times"),
+        ),
+        (
+            row(method="sabal", status="over the limit", limit=10.0),
+            measured("badge", 5.0),
+            ("not met", "< 0.5 times"),
+        ),
+        (
+            row(method="sabal", status="over the limit", limit=1.0),
+            measured("badge", 5.0),
+            ("not measured", "< 5 times"),
+        ),
+        (measured("sabal"), row(method="badge", status="failed"), ("not measured", "nothing")),
+    ],
+)
+def test_speed_is_judged_beside_badge(ours, theirs, expected):
+    assert answers([ours, theirs], "sabal beside BADGE by rejection") == [expected]
+    assert answers([ours, theirs], "sabal beside BADGE with a pass")[0][0] == "not measured"
+    again = replace(theirs, method=f"badge{SLOW}")
+    assert answers([ours, again], "sabal beside BADGE with a pass per pick") == [expected]
+    over = [row(method=m, status="over the limit", limit=1.0) for m in ("sabal", "badge")]
+    assert times_as_fast(Found(over), SHAPE, "sabal", "badge") is None
+
+
+@pytest.mark.parametrize(("seconds", "answer"), [(2.6, "met"), (2.7, "not met")])
+def test_iterations_are_judged_beside_their_passes(seconds, answer):
+    facts = {"passes": 10, "bare_seconds": 0.2, "pass_bytes": 100, "stream_rate": 1000.0}
+    rows = [row("passes", "sabal-iht", seconds=seconds, facts=facts)]
+    assert answers(rows, "sabal-iht: time") == [(answer, f"{seconds / 2:.2f} times")]
+    (sheet,) = [each for each in sheets(rows, TINY) if each.title == "Passes"]
+    assert sheet.rows[0][8:11] == [f"{200 / seconds:.1f}", "50.0", f"{seconds / 2:.3g}"]
+
+
+@pytest.mark.parametrize(("peak", "answer"), [(250, "met"), (251, "not met")])
+def test_memory_is_judged_beside_the_inputs(peak, answer):
+    rows = [replace(measured("sabal-iht"), peak_bytes=peak)]
+    assert answers(rows, "sabal-iht: memory") == [(answer, f"{peak / 10:.1f} %")]
+
+
+def on_disk(method, n, seconds=1.0, gibibytes=1.0):
+    facts = {"highest_bytes": int(gibibytes * 2**30)}
+    return row("disk", method, DISK.shape(n), seconds=seconds, facts=facts)
+
+
+def test_a_pool_on_disk_is_judged_by_its_memory_and_its_growth():
+    small, large = (on_disk("sabal-greedy", n, n / 1000) for n in DISK.rows)
+    linear = ("met", "an exponent of 1.00")
+    assert answers([small, large], "sabal-greedy", "disk") == [
+        ("met", "1 GiB at 4,000 rows"),
+        linear,
+    ]
+    assert answers([small, replace(large, seconds=9.0)], "growth")[0][0] == "not met"
+    assert answers([small], "growth") == [("not measured", "nothing")]
+    # What is below 2 GiB at fewer rows says nothing of more; what is above it does.
+    below, above = on_disk("sabal", 2_000), on_disk("sabal", 2_000, gibibytes=2.0)
+    assert answers([below], "sabal: whole") == [("not measured", "1 GiB at 2,000 rows")]
+    assert answers([above], "sabal: whole") == [("not met", "2 GiB at 2,000 rows")]
+
+
+@pytest.mark.parametrize(
+    ("same", "traffic", "expected"),
+    [
+        ((True, True), (100, 105), [("met", "the same at worst"), ("met", "100 and 105")]),
+        ((True, False), (100, 200), [("not met", "another at worst"), ("not met", "100 and 200")]),
+        ((True,), (100,), [("not measured", "the same on 1 of 2 shapes"), ("not measured", "100")]),
+    ],
+)
+def test_a_cluster_is_judged_by_its_batch_and_its_traffic(same, traffic, expected):
+    rows = [
+        row(
+            "cluster",
+            "sabal-greedy",
+            DISK.shape(n),
+            facts={"same_as_memory": equal, "same_as_disk": True, "bytes_per_pass": nbytes},
+        )
+        for n, equal, nbytes in zip(DISK.rows, same, traffic, strict=False)
+    ]
+    assert answers(rows, "Ray") == expected
+
+
+def test_the_goals_are_those_that_were_agreed():
+    full = SCALES["full"]
+    goals = {(g.shape.n, g.shape.b, g.method): g.times for g in full.speed}
+    assert goals == {
+        (47_000, 3_000, "sabal-greedy"): 8.0,
+        (47_000, 3_000, "sabal"): 4.0,
+        (1_000_000, 1_000, "sabal-greedy"): 15.0,
+        (1_000_000, 1_000, "sabal"): 15.0,
+    }
+    assert {goal.shape for goal in full.speed} <= set(full.shapes)
+    assert all(len(points) == 4 for points in full.growth.points.values())
+    assert all(n % full.disk.file_rows == 0 for n in full.disk.rows)
+
+
+def test_pictures_and_tables_stand_gaps(tmp_path):
+    rows = [
+        row(status="over the limit", limit=9.0, note="over 9 s"),
+        row(method="badge", status="failed", note="no such thing"),
+        measured("kcenter"),
+        row("growth", "badge", status="failed"),
+        row("passes", "sabal", status="failed"),
+        row("disk", "sabal", DISK.shape(2_000), "failed"),
+        row("cluster", "sabal-greedy", DISK.shape(2_000), "failed"),
+    ]
+    assert "badge: failed, no such thing." in sheets(rows, TINY)[0].note
+    for some in (rows, rows[1:2], rows[3:]):
+        for sheet in sheets(some, TINY):
+            assert sheet.table().row_count == len(sheet.rows)
+            assert all(len(line) == len(sheet.columns) for line in sheet.rows)
+        drawn = draw_pictures(some, TINY, tmp_path)
+        # Those of an earlier run do not stay.
+        assert {path.name for path in tmp_path.glob("*.png")} == set(drawn)
+        for name in drawn:
+            assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+
+
+# -- what is read, and the scripts ---------------------------------------------------------------
+
+
+def test_inputs_do_not_depend_on_the_chunks_they_are_made_in(tmp_path, monkeypatch):
+    whole = dict(np.load(made_up.write_inputs(tmp_path / "a.npz", 300, dimensions=9, classes=3)))
+    monkeypatch.setattr(made_up, "CHUNK_BYTES", 4 * 9 * 64)
+    parts = dict(np.load(made_up.write_inputs(tmp_path / "b.npz", 300, dimensions=9, classes=3)))
+    assert whole.keys() == parts.keys()
+    for name, array in whole.items():
+        np.testing.assert_allclose(array, parts[name], atol=1e-5)
+    path = made_up.write_inputs(tmp_path / "c.npz", 300, dimensions=9, classes=3, posterior=False)
+    few = dict(np.load(path))
+    assert whole.keys() - few.keys() == {"log_probs"}
+    for name, array in few.items():
+        np.testing.assert_array_equal(array, parts[name])
+
+
+def test_a_parquet_folder_grows_and_shrinks_around_the_same_rows(tmp_path):
+    folder = ParquetFolder(tmp_path / "pools", DISK, seed=0, workers=2)
+
+    def features(n):
+        described = json.loads(folder.hold(DISK.shape(n)).read_text())
+        assert described["memory"] == DISK.memory
+        return read_pool(described["path"]).parts["features"]
+
+    small, large, again = features(2_000), features(4_000), features(2_000)
+    assert large.shape == (4_000, 8)
+    np.testing.assert_array_equal(large[:2_000], small)
+    np.testing.assert_array_equal(again, small)
+    folder.remove()
+    assert not (tmp_path / "pools").exists()
+
+
+@pytest.mark.parametrize("label", ["sabal-greedy", "sabal", "sabal-iht"])
+def test_a_bare_pass_is_the_first_one_of_the_selection(label, tmp_path):
+    path = made_up.write_inputs(tmp_path / "in.npz", 3_000, dimensions=6, classes=3)
+    method = METHODS[label]
+    arrays = method.arrays(np.load(path))
+    ask = passes.first_question(method, arrays, 5, 0)
+    answer = ask()
+    if label == "sabal-iht":
+        assert answer.gradient_N.shape == (3_000,)
+        np.testing.assert_array_equal(answer.gradient_N, ask().gradient_N)
+    else:
+        # With nothing picked yet, the best item of the first pass is the first pick.
+        assert answer.indices[0] == method.select(arrays, 5, 0).indices[0]
+        np.testing.assert_array_equal(answer.indices, ask().indices)
+
+
+def test_the_fastest_of_several_calls_is_taken_but_not_the_first(monkeypatch):
+    taken = iter([1.0, *(3.0 + k for k in range(passes.REPEATS))])
+    clock = [0.0]
+
+    def work():
+        clock[0] += next(taken)
+
+    monkeypatch.setattr(passes, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    assert passes.fastest(work) == 3.0
+
+
+def test_batches_of_memory_disk_and_cluster_are_compared(tmp_path, monkeypatch):
+    folder = ParquetFolder(tmp_path / "pools", DISK, seed=0, workers=2)
+    described = cluster.open_inputs(str(folder.hold(DISK.shape(2_000))))
+
+    def on_ray(path, budget, *, workers, **options):
+        selection = select_pool(path, budget, **options)
+        extra = {"workers": workers, "bytes_per_pass": 7, "bytes": 70}
+        return replace(selection, evidence={**selection.evidence, "cluster": extra})
+
+    monkeypatch.setattr(cluster, "select_on_ray", on_ray)
+    indices, _, facts = cluster.METHODS["sabal-greedy"](described)(20, 0)
+    assert len(set(indices.tolist())) == 20
+    assert (facts["same_as_memory"], facts["same_as_disk"]) == (True, True)
+    assert (facts["bytes_per_pass"], facts["workers"]) == (7, 2)
+    assert facts["seconds"] > 0
+
+
+# -- mistakes, and the command line --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "error", "hint"),
+    [
+        ({"parts": ["shape"]}, UnknownNameError, "did you mean 'shapes'"),
+        ({"parts": ["?"]}, UnknownNameError, "pick some of these"),
+        ({"scale": "huge"}, InputError, "scale"),
+        ({"limit": 0}, InputError, "limit"),
+        ({"seed": -1}, InputError, "seed"),
+    ],
+)
+def test_bad_arguments_are_said_before_anything_is_written(kwargs, error, hint, tmp_path):
+    with pytest.raises(error, match=hint):
+        run_suite(**({"out": tmp_path / "out"} | kwargs))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_without_room_is_said_before_anything_runs(tmp_path, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10, 9, 1))
+    with pytest.raises(FileError, match=r"room for 6\.7 GB"):
+        run_suite(out=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--parts", "shape"),
+        ("--parts", ","),
+        ("--scale", "huge"),
+        ("--limit", "-1"),
+        ("--limit", "soon"),
+        ("--out", "FILE/out"),
+        ("--limit", "3", "strategies"),
+        ("shapes",),
+    ],
+)
+def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").touch()
+    assert call("bench", *arguments, monkeypatch=monkeypatch) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("sabal: ")
+    assert err.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
+
+
+def test_the_command_prints_tables_or_json_and_says_how_to_go_on(
+    again, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(run, "run_job", Runner())
+    arguments = ("bench", "--scale", "small", "--parts", "shapes", "--out", tmp_path / "cli")
+    assert call(*arguments, monkeypatch=monkeypatch) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    for words in ("Side by side", "Verdict", "not measured", f"pictures in {tmp_path / 'cli'}"):
+        assert words in out
+    assert call(*arguments, "--json", monkeypatch=monkeypatch) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document == json.loads((tmp_path / "cli" / "suite.json").read_text())
+
+    monkeypatch.setattr(run, "run_job", Runner(last=3))
+    assert call(*arguments, monkeypatch=monkeypatch) == 130
+    assert "start it again to go on" in capsys.readouterr().err
+    monkeypatch.setattr(run, "run_job", last := Runner())
+    assert call(*arguments, monkeypatch=monkeypatch) == 0
+    assert len(last.jobs) == len(tasks_of(("shapes",), SCALES["small"])) - 3
+
+
+def test_the_help_says_that_an_interrupted_run_goes_on(monkeypatch, capsys):
+    assert call("bench", "--help", monkeypatch=monkeypatch) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "interrupted goes on where it was" in text
+    assert "strategies" in text
