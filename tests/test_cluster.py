@@ -26,8 +26,12 @@ from sabal.experiments.experiment import Experiment
 from sabal.experiments.simulate import simulate
 from sabal.pools import read_pool
 from sabal.pools.cluster import score_with_ray, select_on_ray
+from sabal.pools.cluster.pool import ClusterPool
 from sabal.pools.cluster.ray_crew import RayCrew
 from sabal.pools.cluster.ray_engine import session
+from sabal.pools.cluster.recipes import recipes_of
+from sabal.pools.cluster.select import select_from
+from sabal.strategies import make_strategy
 
 ray = pytest.importorskip("ray")
 
@@ -86,25 +90,37 @@ def pool_folder(tmp_path_factory):
 MODEL = ("features", "probs", "label_probs")
 CASES = {
     # How many candidates a pass brings depends on where the pool is, unless `refresh` says.
-    "sabal": (("features", "logits"), {"refresh": 32}),
-    "sabal-greedy": (MODEL, {"refresh": 32}),
-    "sabal-iht": (MODEL, {"iterations": 5}),
-    "sabal, posterior": (("log_probs",), {"refresh": 32}),
-    "sabal, candidates": (("features", "logits"), {"candidates": 5}),
-    "margin": (("logits",), {}),
-    "random": (("logits",), {}),
+    "sabal": {"refresh": 32},
+    "sabal-greedy": {"refresh": 32},
+    "sabal-iht": {"iterations": 5},
+    "sabal, candidates": {"candidates": 5},
+    "margin": {},
+    "random": {},
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_batch_is_the_one_that_is_chosen_in_memory(case):
-    names, options = CASES[case]
-    strategy = case.partition(",")[0]
-    expected = sabal.select(40, **arrays(*names), strategy=strategy, random_state=3, **options)
-    found = select_on_ray(arrays(*names), 40, strategy=strategy, random_state=3, **options)
+def test_batches_are_those_that_are_chosen_in_memory():
+    with RayCrew(recipes_of(arrays(*MODEL)), 2) as crew:
+        pool = ClusterPool(crew)
+        for case, options in CASES.items():
+            name = case.partition(",")[0]
+            expected = sabal.select(40, **arrays(*MODEL), strategy=name, random_state=3, **options)
+            strategy = make_strategy(name, options)
+            found = select_from(strategy, pool, 40, np.random.default_rng(3))
+            assert np.array_equal(found.indices, expected.indices), case
+            assert np.array_equal(found.weights, expected.weights), case
+            assert np.array_equal(found.scores, expected.scores), case
+        assert crew.replaced == 0
+
+
+@pytest.mark.parametrize("names", [("features", "logits"), ("log_probs",)])
+def test_the_answer_has_all_that_it_has_in_memory(names):
+    expected = sabal.select(40, **arrays(*names), random_state=3, refresh=32)
+    found = select_on_ray(arrays(*names), 40, random_state=3, refresh=32)
     same_batch(found, expected)
     assert found.evidence["cluster"]["workers"] == 2
     assert found.evidence["cluster"]["replaced"] == 0
+    assert found.evidence["cluster"]["bytes_per_pass"] > 0
 
 
 @pytest.mark.parametrize("memory", [None, "400kB"])
@@ -141,10 +157,10 @@ def kill_at(monkeypatch, question, times):
     ("case", "question", "time"), [("sabal", "best", 2), ("sabal-iht", "nearest", 2)]
 )
 def test_a_worker_that_is_killed_changes_nothing(monkeypatch, case, question, time):
-    names, options = CASES[case]
-    expected = sabal.select(40, **arrays(*names), strategy=case, random_state=3, **options)
+    options = {"strategy": case, "random_state": 3, **CASES[case]}
+    expected = sabal.select(40, **arrays(*MODEL), **options)
     asked = kill_at(monkeypatch, question, [time])
-    found = select_on_ray(arrays(*names), 40, strategy=case, random_state=3, **options)
+    found = select_on_ray(arrays(*MODEL), 40, **options)
     assert len(asked) > time
     assert len(set(asked)) == 2
     assert found.evidence["cluster"]["replaced"] == 1

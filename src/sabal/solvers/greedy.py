@@ -20,7 +20,7 @@ SCORES = ("optimal-step", "first-order")
 CANDIDATES_PER_PICK = 64
 """How many candidates a pass gathers for each pick that follows it (K / L in method.md 5)."""
 
-FEWER_PER_PICK = 8
+FEWER_PER_PICK = 4
 """The same where a pass costs far more than a pick: random features stand fewer."""
 
 FEWEST_CANDIDATES = 1024
