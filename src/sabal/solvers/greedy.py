@@ -17,10 +17,10 @@ from sabal.solvers.solution import Solution
 
 SCORES = ("optimal-step", "first-order")
 
-CANDIDATES_PER_PICK = 64
+CANDIDATES_PER_PICK = 16
 """How many candidates a pass gathers for each pick that follows it (K / L in method.md 5)."""
 
-FEWER_PER_PICK = 4
+FEWER_PER_PICK = 3
 """The same where a pass costs far more than a pick: random features stand fewer."""
 
 FEWEST_CANDIDATES = 1024
@@ -29,10 +29,16 @@ FEWEST_CANDIDATES = 1024
 PICKS_PER_FIT = 32
 """After so many picks the weights of all items are fitted; a pass is followed by no fewer."""
 
-PASSES = 12
+FITS = 48
+"""They are fitted about so often in all, if the batch is large enough."""
+
+PASSES = 24
 """A batch takes at least so many passes, if it is large enough: candidates grow stale."""
 
-ITEMS_PER_PICK = 16
+FEWER_PASSES = 8
+"""The same where a pass costs far more than a pick."""
+
+ITEMS_PER_PICK = 4
 """Of a cheap pass, L^2 picks are worth so many items: passes and picks then cost alike."""
 
 RUNNERS_UP = 16
@@ -107,11 +113,12 @@ class Greedy:
             return False, picks, max(FEWEST_CANDIDATES, CANDIDATES_PER_PICK * picks)
         if n <= SMALL_POOL:
             return True, budget, n
-        each = FEWER_PER_PICK if problem.items.dear else CANDIDATES_PER_PICK
-        picks = max(PICKS_PER_FIT, budget // PASSES)
-        if not problem.items.dear:
-            # b / L passes over n items and b picks among K = 64 L cost least when they cost alike.
-            picks = min(picks, max(PICKS_PER_FIT, round(math.sqrt(n / ITEMS_PER_PICK))))
+        if problem.items.dear:
+            each, picks = FEWER_PER_PICK, max(PICKS_PER_FIT, budget // FEWER_PASSES)
+        else:
+            # b / L passes over n items and b picks among K = 16 L cost least when they cost alike.
+            cheapest = min(budget // PASSES, round(math.sqrt(n / ITEMS_PER_PICK)))
+            each, picks = CANDIDATES_PER_PICK, max(PICKS_PER_FIT, cheapest)
         room = max(FEWEST_CANDIDATES, self._room(problem) // problem.items.atom_bytes)
         candidates = min(max(2 * FEWEST_CANDIDATES, each * picks), room)
         return False, max(PICKS_PER_FIT, min(picks, candidates // each)), candidates
@@ -165,8 +172,9 @@ def _pick_in_blocks(picks: Picks, best: Best, ranking: Ranking, count: int) -> N
     as the picks themselves once there are many, and ends further from the best weights.
     """
     candidates = Candidates(picks.problem, ranking, best)
+    per_fit = max(PICKS_PER_FIT, picks.problem.budget // FITS)
     while count:
-        block = candidates.pick(min(PICKS_PER_FIT, count))
+        block = candidates.pick(min(per_fit, count))
         count -= len(block.items)
         picks.extend(block)
         if count:
