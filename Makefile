@@ -28,7 +28,7 @@ lint: .venv/full
 	$(BIN)/mypy
 
 bench: .venv/full
-	$(BIN)/sabal bench strategies
+	$(BIN)/sabal bench
 
 clean:
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo

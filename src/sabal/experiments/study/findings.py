@@ -1,0 +1,109 @@
+"""Everything that a study found, gathered for its report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sabal.experiments.study.analysis import (
+    Areas,
+    Ranking,
+    TaskTable,
+    areas_of,
+    ranking,
+    task_table,
+    win_matrix,
+)
+from sabal.experiments.study.configurations import DEFAULT
+from sabal.experiments.study.definitions import Configuration, Task, digest_of
+from sabal.experiments.study.records import Results
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings:
+    """What came of the tasks and configurations that were asked for.
+
+    ranked, held_out: what was run on which task; only the former count in what follows.
+    known: the ranking of what runs everywhere, the candidates aside; candidates: with these.
+    unranked: what was run on too few tasks to be ranked: it would take all others down with it.
+    names, wins: who beats whom, on how many tasks; the candidates last.
+    runs, stale, bad: lines of the file that were used, that are stale, that cannot be read.
+    """
+
+    ranked: list[TaskTable]
+    held_out: list[TaskTable]
+    known: Ranking
+    candidates: Ranking
+    unranked: list[str]
+    names: list[str]
+    wins: np.ndarray
+    runs: int
+    stale: dict[str, int]
+    bad: int
+
+    def document(self) -> dict[str, Any]:
+        """The same as JSON can hold it."""
+        return {**asdict(self), "wins": self.wins.tolist()}
+
+    def helped(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
+        """The tasks on which anything is better than random."""
+        return [table for table in tables if table.winners]
+
+
+def find(
+    results: Results,
+    tasks: Sequence[Task],
+    configurations: Sequence[Configuration],
+    held_out: Sequence[str],
+) -> Findings:
+    """Compare what was run; tasks in `held_out` are looked at, and never ranked."""
+    tables = {task.name: task_table(task, configurations, results) for task in tasks}
+    ranked = [task for task in tasks if task.name not in held_out]
+    names = [task.name for task in ranked]
+    areas = areas_of(results, ranked, configurations)
+    twins = _twins(ranked, configurations)
+    run = {name for found in areas.values() for name in found if name not in twins}
+    everywhere = [each for each in configurations if each.everywhere and each.name in run]
+    known = [each.name for each in everywhere if each.role != "candidate"]
+    candidates = [each.name for each in everywhere if each.role == "candidate"]
+    narrow = [e.name for e in configurations if not e.everywhere and e.name in run]
+    firm, tried = _often_run(known, areas), _often_run(candidates, areas)
+    compared = [*known, *narrow, *candidates]
+    stale: dict[str, int] = {}
+    for record in results.stale:
+        key = f"{record.task}/{record.configuration}"
+        stale[key] = stale.get(key, 0) + 1
+    return Findings(
+        ranked=[table for name in names if (table := tables[name]) is not None],
+        held_out=[t for name, t in tables.items() if t is not None and name in held_out],
+        known=ranking(areas, names, firm),
+        candidates=ranking(areas, names, [*firm, *tried] if tried else []),
+        unranked=[name for name in (*known, *candidates) if name not in (*firm, *tried)],
+        names=compared,
+        wins=win_matrix(areas, names, compared),
+        runs=sum(len(found) for found in results.runs.values()),
+        stale=stale,
+        bad=results.bad,
+    )
+
+
+def _often_run(names: Sequence[str], areas: Areas) -> list[str]:
+    """Those that were run on at least half as many tasks as any of them."""
+    counts = {name: sum(name in found for found in areas.values()) for name in names}
+    return [name for name in names if 2 * counts[name] >= max(counts.values())]
+
+
+def _twins(tasks: Sequence[Task], configurations: Sequence[Configuration]) -> set[str]:
+    """The candidates that are `sabal` as it is, under another name: they have the same runs."""
+    default = next((each for each in configurations if each.name == DEFAULT), None)
+    if default is None or not tasks:
+        return set()
+    own = digest_of(tasks[0], default)
+    return {
+        each.name
+        for each in configurations
+        if each is not default and digest_of(tasks[0], each) == own
+    }
