@@ -537,5 +537,5 @@ def test_bad_arguments_are_said_before_anything_runs(kwargs, error, hint):
 
 def test_a_folder_that_cannot_be_made_is_said_before_anything_runs(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(FileError, match="results"):
+    with pytest.raises(FileError, match="to make the folder"):
         run(out=tmp_path / "file" / "out")

@@ -20,12 +20,12 @@ from sabal.bench.inputs import JOINT_SAMPLES, POSTERIOR_SAMPLES, write_inputs
 from sabal.bench.machine import machine_facts
 from sabal.bench.picture import draw
 from sabal.bench.process import NOT_INSTALLED, Job, Outcome, run_job
-from sabal.bench.progress import progress, results_folder
+from sabal.bench.progress import progress
 from sabal.bench.rows import OURS, Row, beaten_before
 from sabal.bench.table import results_markdown
 from sabal.checks import check_number, check_whole
 from sabal.errors import InputError
-from sabal.files import write_text_whole
+from sabal.files import make_folder, write_text_whole
 from sabal.strategies import make_strategy
 from sabal.strategies import strategies as known_strategies
 
@@ -129,7 +129,9 @@ def run_strategies(
         "joint_samples": JOINT_SAMPLES,
         "coverage": {job: {peer.name: peer.coverage(job) for peer in rivals} for job in jobs},
     }
-    folder = None if out is None else results_folder(Path(out))
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        make_folder(folder)
     rows: list[Row] = []
     with progress() as bar:
         contenders = _contenders(

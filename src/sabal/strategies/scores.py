@@ -64,9 +64,13 @@ class LeastConfidence(Scored):
 
 def tie_warning(scores_N: np.ndarray, chosen: np.ndarray) -> tuple[str, ...]:
     """Say when the last place of a ranked batch went to one of many equal items."""
-    last = scores_N[chosen[-1]]
-    level, taken = int(np.sum(scores_N == last)), int(np.sum(scores_N[chosen] == last))
+    return tied(scores_N[chosen], int(np.sum(scores_N == scores_N[chosen[-1]])))
+
+
+def tied(scores: np.ndarray, level: int) -> tuple[str, ...]:
+    """The same of a batch with these scores, when `level` items of the pool score as its last."""
+    taken = int(np.sum(scores == scores[-1]))
     if level == taken:
         return ()
     left_out = level - taken
-    return (f"{taken} of the {len(chosen)} items score the same as {left_out} that were left out",)
+    return (f"{taken} of the {len(scores)} items score the same as {left_out} that were left out",)

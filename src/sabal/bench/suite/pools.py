@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -103,6 +105,15 @@ class ParquetFolder:
         # Noise has no repeated values to put into a dictionary.
         pq.write_table(table, partial, row_group_size=ROW_GROUP, use_dictionary=False)
         partial.replace(path)
+
+
+def described(path: str, rows: int | None = None) -> Mapping[str, Any]:
+    """What a `ParquetFolder` says of its pool: the inputs of the jobs that read one."""
+    if rows is not None:
+        # Caught by job.py: next to reading files or starting a cluster a warm-up is nothing.
+        raise NotImplementedError("a pool in files has no few rows to warm up on")
+    facts: Mapping[str, Any] = json.loads(Path(path).read_text())
+    return facts
 
 
 def check_room(folder: Path, needed: int) -> None:

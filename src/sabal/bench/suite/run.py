@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sabal.bench.process import Job, Outcome, run_job
-from sabal.bench.progress import progress, results_folder
+from sabal.bench.progress import progress
 from sabal.bench.strategies import LIMIT, MEMORY
 from sabal.bench.suite.measurement import Found, Measurement
 from sabal.bench.suite.pictures import draw_pictures
@@ -23,7 +23,7 @@ from sabal.bench.suite.records import Records
 from sabal.bench.suite.report import page
 from sabal.bench.suite.scales import Scale, scale_of
 from sabal.checks import check_number, check_whole
-from sabal.files import write_text_whole
+from sabal.files import make_folder, write_text_whole
 
 PAGE = "suite.md"
 SCRATCH = ".sabal-bench-"
@@ -54,7 +54,8 @@ def run_suite(
         "limit": check_number(limit, "limit", above=0.0),
         "seed": check_whole(seed, "seed", least=0),
     }
-    folder = results_folder(Path(out))
+    folder = Path(out)
+    make_folder(folder)
     for left in folder.glob(f"{SCRATCH}*"):
         # Of a run that was killed, and could not clear up.
         shutil.rmtree(left, ignore_errors=True)

@@ -25,7 +25,7 @@ from sabal.pools.cluster.recipes import Recipes, Source, recipes_of
 from sabal.selection import Selection
 from sabal.strategies import Strategy, make_strategy
 from sabal.strategies.base import require, selection_of
-from sabal.strategies.scores import Scored
+from sabal.strategies.scores import Scored, tied
 from sabal.strategies.sparse import Sparse
 from sabal.strategies.uniform import Random
 
@@ -149,7 +149,7 @@ def select_from(
         return strategy.select_from(pool, budget, rng)
     if isinstance(strategy, Scored):
         top, level = pool.top(strategy, budget)
-        warnings = _ties(top.scores, level)
+        warnings = tied(top.scores, level)
     else:
         top, warnings = _drawn(pool.size, budget, rng), ()
     return selection_of(strategy, pool, top.rows, top.scores, warnings=warnings)
@@ -173,12 +173,3 @@ def _drawn(size: int, budget: int, rng: np.random.Generator) -> Top:
         drawn = Top.of(rng.random(rows.stop - rows.start), budget, rows.start)
         top = Top.merge([top, drawn], budget)
     return top
-
-
-def _ties(scores: np.ndarray, level: int) -> tuple[str, ...]:
-    """What `strategies.scores.tie_warning` says, when `level` items score as the last one does."""
-    taken = int(np.sum(scores == scores[-1]))
-    if level == taken:
-        return ()
-    left_out = level - taken
-    return (f"{taken} of the {scores.size} items score the same as {left_out} that were left out",)

@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sabal.api import select_pool
 from sabal.bench.suite import methods
+from sabal.bench.suite.pools import described
 
 PACKAGE = "sabal"
-
-
-def open_inputs(path: str, rows: int | None = None) -> Mapping[str, Any]:
-    """What the suite says of the pool (see `sabal.bench.suite.pools`)."""
-    if rows is not None:
-        raise NotImplementedError("next to reading from disk a warm-up is nothing")
-    described: Mapping[str, Any] = json.loads(Path(path).read_text())
-    return described
+open_inputs = described
 
 
 def prepare(
