@@ -149,12 +149,15 @@ def greedy(problem: DenseProblem, score="optimal-step", tau=1.0):
 
 
 def block_greedy(problem: DenseProblem, picks, candidates, picks_per_fit, score="optimal-step"):
-    """Greedy in blocks: candidates by one ranking, weights of a block, then all of them."""
+    """Greedy in blocks: candidates by two rankings, weights of a block, then all of them."""
     w, support = np.zeros(problem.n), []
+    standing = standing_scores(problem, score)
     while len(support) < problem.budget:
         values = greedy_scores(problem, w, score)
         free = [j for j in range(problem.n) if j not in support]
-        few = sorted(sorted(free, key=lambda j: values[j])[:candidates])
+        fresh = sorted(free, key=lambda j: values[j])[: candidates - candidates // 2]
+        others = [j for j in free if j not in fresh]
+        few = sorted(fresh + sorted(others, key=lambda j: standing[j])[: candidates // 2])
         left = min(picks, problem.budget - len(support))
         while left:
             block = []
@@ -170,6 +173,13 @@ def block_greedy(problem: DenseProblem, picks, candidates, picks_per_fit, score=
             w = fitted(problem, support)
             left -= len(block)
     return np.array(support), w[support]
+
+
+def standing_scores(problem: DenseProblem, score: str):
+    """`greedy_scores` of items without weight if there were nothing left to represent."""
+    nothing = np.zeros_like(problem.v)
+    empty = DenseProblem(nothing, problem.phi, problem.bonus, problem.beta, problem.budget)
+    return greedy_scores(empty, np.zeros(problem.n), score)
 
 
 def fitted(problem: DenseProblem, support):

@@ -25,7 +25,7 @@ from sabal.errors import InputError
 Array = Any
 """An array of any library that follows the array API standard."""
 
-CHUNK_BYTES = 4 * 2**20
+CHUNK_BYTES = 2 * 2**20
 """Temporaries of a pass that multiplies matrices: large enough for BLAS, small for the machine."""
 
 CACHE_BYTES = 2**20

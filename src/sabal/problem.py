@@ -177,11 +177,13 @@ class Problem:
         step_sum = atoms.combine(step)
         slope, square = float((weights - 1.0) @ step), float(step @ step)
         mu = self.line_search(residual, step_sum, slope, square)
-        adjusted = weights - mu * step
-        if adjusted.min(initial=0.0) < 0:
+        adjusted, residual = weights - mu * step, residual + mu * step_sum
+        below = np.flatnonzero(adjusted < 0)
+        if below.size:
+            # What clipping adds to these few weights, the residual loses.
+            residual = residual + atoms.gather(below).combine(adjusted[below])
             adjusted = np.maximum(adjusted, 0.0)
-            return adjusted, residual + atoms.combine(weights - adjusted)
-        return adjusted, residual + mu * step_sum
+        return adjusted, residual
 
     def _checked(self, indices: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
         chosen, weights_S = np.asarray(indices), to_host(weights)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,12 +75,16 @@ class LocalItems:
     def _sums(self, values_N: np.ndarray) -> np.ndarray:
         return np.array([values_N[rows].sum() for rows in self.segments])
 
-    def best(self, direction: np.ndarray, ranking: Ranking, count: int, taken: np.ndarray) -> Best:
-        """A pass: the best `count` items for <a_j, direction>, but for those in `taken`."""
+    def best(
+        self, direction: np.ndarray | None, ranking: Ranking, count: int, taken: np.ndarray
+    ) -> Best:
+        """A pass: the best `count` items for <a_j, direction>, but for those in `taken`.
+
+        Without a direction all products are zero, and no atom is read.
+        """
         taken = np.sort(taken)
         found, kept, floor = [], 0, -np.inf
-        for _, rows, block in self.operator.blocks(self.segments):
-            product = block.correlate(direction)
+        for rows, product in self._products(direction):
             bonus = ranking.terms.bonus(self.uncertainty_N[rows])
             curvature = ranking.terms.curvature(self.norms_squared_N[rows])
             decrease = ranking.decrease(product, bonus, curvature)
@@ -94,6 +98,15 @@ class LocalItems:
                 found = [Best.join(found).top(count)]
                 kept, floor = count, float(found[0].scores[-1])
         return Best.join(found).top(count)
+
+    def _products(self, direction: np.ndarray | None) -> Iterator[tuple[slice, np.ndarray]]:
+        """<a_j, direction> of every item, block by block."""
+        if direction is None:
+            for rows in self.segments:
+                yield rows, np.zeros(rows.stop - rows.start)
+            return
+        for _, rows, block in self.operator.blocks(self.segments):
+            yield rows, block.correlate(direction)
 
     def descend(self, direction: np.ndarray, z: SparseWeights, beta: float) -> LocalDescent:
         """A pass: the gradient 2 beta (z_j - 1) - 2 <a_j, direction> of every item."""

@@ -63,8 +63,13 @@ class Items(Protocol):
     def survey(self) -> Survey:
         """Sums over all items."""
 
-    def best(self, direction: np.ndarray, ranking: Ranking, count: int, taken: np.ndarray) -> Best:
-        """A pass: the best `count` items for <a_j, direction>, but for those in `taken`."""
+    def best(
+        self, direction: np.ndarray | None, ranking: Ranking, count: int, taken: np.ndarray
+    ) -> Best:
+        """A pass: the best `count` items for <a_j, direction>, but for those in `taken`.
+
+        Without a direction all products are zero, and no atom is read.
+        """
 
     def descend(self, direction: np.ndarray, z: SparseWeights, beta: float) -> Descent:
         """A pass: the gradient 2 beta (z_j - 1) - 2 <a_j, direction> of every item."""

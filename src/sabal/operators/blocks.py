@@ -87,8 +87,7 @@ class RankOne(Block):
             projected_NC = self.right_ND[rows] @ weights_DC
             if offset_C is not None:
                 projected_NC += offset_C
-            projected_NC *= self.left_NC[rows]
-            result_N[rows] = to_host(xp.sum(projected_NC, axis=1))
+            result_N[rows] = to_host(xp.vecdot(projected_NC, self.left_NC[rows]))
         return result_N
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:

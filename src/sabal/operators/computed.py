@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from array_api_compat import device
 
+from sabal.arrays import Array, namespace, row_chunks
 from sabal.operators.base import Block, Operator
 
 
@@ -53,7 +55,22 @@ class Computed(Operator):
         return self._for_passes(rows)
 
     def gather(self, indices: np.ndarray) -> Block:
-        return self._make(indices)
+        """In parts: what an atom is made of may take several times its room."""
+        parts = list(row_chunks(indices.size, self._row_bytes))
+        if len(parts) < 2:
+            return self._make(indices)
+        first = self._make(indices[parts[0]])
+        factors = tuple(_room_for(indices.size, factor) for factor in first.factors)
+        for rows in parts:
+            made = first if rows.start == 0 else self._make(indices[rows])
+            for whole, factor in zip(factors, made.factors, strict=True):
+                whole[rows] = factor
+        return first.with_factors(factors)
+
+
+def _room_for(count: int, like: Array) -> Array:
+    shape = (count, *like.shape[1:])
+    return namespace(like).empty(shape, dtype=like.dtype, device=device(like))
 
 
 class Growing:

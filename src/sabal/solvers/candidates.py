@@ -33,18 +33,20 @@ class Candidates:
     the products with one atom, a column of the Gram matrix.
     """
 
-    def __init__(self, problem: Problem, ranking: Ranking, best: Best) -> None:
+    def __init__(
+        self, problem: Problem, ranking: Ranking, best: Best, residual: np.ndarray
+    ) -> None:
         self._problem = problem
         self._ranking = ranking
         self._indices_K = best.indices
-        self._product_K = best.value
         self._bonus_K = ranking.terms.bonus(best.uncertainty)
         self._curvature_K = ranking.terms.curvature(best.norms_squared)
         self._free_K = np.ones(best.indices.size, dtype=bool)
         self._atoms = problem.items.gather(best.indices)
+        self.look(residual)
 
     def look(self, residual: np.ndarray) -> None:
-        """Start again from another residual."""
+        """Start from a residual."""
         self._product_K = self._atoms.correlate(self._problem.fidelity * residual)
 
     def pick(self, count: int) -> PickedBlock:

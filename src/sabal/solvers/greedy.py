@@ -17,29 +17,29 @@ from sabal.solvers.solution import Solution
 
 SCORES = ("optimal-step", "first-order")
 
-CANDIDATES_PER_PICK = 16
-"""How many candidates a pass gathers for each pick that follows it (K / L in method.md 5)."""
+CANDIDATES_PER_PICK = 10
+"""How many candidates there are for each pick that follows a pass (K / L in method.md 5)."""
 
-FEWER_PER_PICK = 3
+FEWER_PER_PICK = 1.5
 """The same where a pass costs far more than a pick: random features stand fewer."""
 
 FEWEST_CANDIDATES = 1024
-"""A pass gathers at least so many, and twice as many if there is room."""
+"""There are at least so many, and twice as many if there is room."""
 
-PICKS_PER_FIT = 32
-"""After so many picks the weights of all items are fitted; a pass is followed by no fewer."""
+FEWEST_PICKS = 32
+"""A pass is followed by no fewer picks."""
 
-FITS = 48
-"""They are fitted about so often in all, if the batch is large enough."""
+PICKS_PER_FIT = 8
+"""After so many picks the weights of all items are fitted."""
 
-PASSES = 24
+FITS = 96
+"""They are fitted no more often than that in all."""
+
+PASSES = 12
 """A batch takes at least so many passes, if it is large enough: candidates grow stale."""
 
-FEWER_PASSES = 8
+FEWER_PASSES = 2
 """The same where a pass costs far more than a pick."""
-
-ITEMS_PER_PICK = 4
-"""Of a cheap pass, L^2 picks are worth so many items: passes and picks then cost alike."""
 
 RUNNERS_UP = 16
 """Among how many of the best Algorithm 1 to the letter decides in float64."""
@@ -52,6 +52,9 @@ SHARE_OF_INPUTS = 0.25
 
 LEAST_ROOM = 4 * 2**20
 """Bytes for candidates in any case: next to small inputs a share is nothing."""
+
+PASS_BYTES = 4 * CHUNK_BYTES
+"""What the blocks of a pass take, and what products of matrices take by themselves."""
 
 UNKNOWN_ROOM = 256 * 2**20
 """Bytes for candidates where nobody says how large the inputs are."""
@@ -89,15 +92,21 @@ class Greedy:
         to_the_letter, picks_per_pass, candidates = self._plan(problem)
         ranking = Ranking(problem.terms, self.score, self.step)
         picks = Picks(problem, in_float64=to_the_letter)
+        standing = None if to_the_letter else _standing(problem, ranking, candidates // 2)
         passes = 0
         while picks.missing:
+            taken = np.asarray(picks.items, dtype=np.int64)
+            fresh = candidates if standing is None else candidates - candidates // 2
             best = problem.items.best(
                 problem.fidelity * picks.residual,
                 ranking,
-                min(candidates, problem.size - picks.count),
-                np.asarray(picks.items, dtype=np.int64),
+                min(fresh, problem.size - picks.count),
+                taken,
             )
             passes += 1
+            if standing is not None:
+                others = standing.without(np.concatenate([taken, best.indices]))
+                best = Best.join([best, others.top(candidates // 2)])
             count = min(picks_per_pass, picks.missing, best.indices.size)
             pick = _pick_one_by_one if to_the_letter else _pick_in_blocks
             pick(picks, best.in_order(), ranking, count)
@@ -114,14 +123,14 @@ class Greedy:
         if n <= SMALL_POOL:
             return True, budget, n
         if problem.items.dear:
-            each, picks = FEWER_PER_PICK, max(PICKS_PER_FIT, budget // FEWER_PASSES)
+            each, picks = FEWER_PER_PICK, max(FEWEST_PICKS, budget // FEWER_PASSES)
         else:
-            # b / L passes over n items and b picks among K = 16 L cost least when they cost alike.
-            cheapest = min(budget // PASSES, round(math.sqrt(n / ITEMS_PER_PICK)))
-            each, picks = CANDIDATES_PER_PICK, max(PICKS_PER_FIT, cheapest)
+            # b / L passes over n items and b picks among K = 10 L cost least when they cost alike.
+            cheapest = min(budget // PASSES, math.isqrt(n))
+            each, picks = CANDIDATES_PER_PICK, max(FEWEST_PICKS, cheapest)
         room = max(FEWEST_CANDIDATES, self._room(problem) // problem.items.atom_bytes)
-        candidates = min(max(2 * FEWEST_CANDIDATES, each * picks), room)
-        return False, max(PICKS_PER_FIT, min(picks, candidates // each)), candidates
+        candidates = min(max(2 * FEWEST_CANDIDATES, int(each * picks)), room)
+        return False, max(FEWEST_PICKS, min(picks, int(candidates / each))), candidates
 
     def _room(self, problem: Problem) -> int:
         """Bytes for candidates: what is left beside the batch itself and the blocks of a pass."""
@@ -134,7 +143,17 @@ class Greedy:
         if items.memory is not None:
             allowed = min(allowed, items.memory // 2)
         batch = problem.budget * items.atom_bytes
-        return max(LEAST_ROOM, allowed - batch - 2 * CHUNK_BYTES)
+        return max(LEAST_ROOM, allowed - batch - PASS_BYTES)
+
+
+def _standing(problem: Problem, ranking: Ranking, count: int) -> Best:
+    """Items that are good whatever is left to represent: the best for a residual of zero.
+
+    The best for the residual of a pass all point its way, and a few picks later it points
+    elsewhere. Half of all candidates are therefore these. `count` are left when all picks are made.
+    """
+    nothing = np.zeros(0, dtype=np.int64)
+    return problem.items.best(None, ranking, min(count + problem.budget, problem.size), nothing)
 
 
 def _pick_one_by_one(picks: Picks, best: Best, ranking: Ranking, count: int) -> None:
@@ -171,7 +190,7 @@ def _pick_in_blocks(picks: Picks, best: Best, ranking: Ranking, count: int) -> N
     Not from the paper, which adjusts all weights a little after every pick: that costs as much
     as the picks themselves once there are many, and ends further from the best weights.
     """
-    candidates = Candidates(picks.problem, ranking, best)
+    candidates = Candidates(picks.problem, ranking, best, picks.residual)
     per_fit = max(PICKS_PER_FIT, picks.problem.budget // FITS)
     while count:
         block = candidates.pick(min(per_fit, count))

@@ -55,6 +55,7 @@ class ProximalIHT:
             weights = np.maximum(chosen.value, 0.0)
             residual = problem.target - atoms.combine(weights)
             weights, residual = problem.debias(atoms, weights, residual)
+            del atoms  # before the next batch's are gathered
             w, w_sum = SparseWeights.of(chosen.indices, weights), problem.target - residual
             collected = problem.collected(chosen.uncertainty)
             objective = problem.value(weights, residual, collected)

@@ -47,7 +47,9 @@ class ClusterItems:
         """Sums over all items."""
         return self._survey
 
-    def best(self, direction: np.ndarray, ranking: Ranking, count: int, taken: np.ndarray) -> Best:
+    def best(
+        self, direction: np.ndarray | None, ranking: Ranking, count: int, taken: np.ndarray
+    ) -> Best:
         """A pass: the best `count` items for <a_j, direction>, but for those in `taken`."""
         args = (self._shared, direction, ranking, count, taken)
         return Best.join(self._crew.ask("best", *args)).top(count)
