@@ -156,7 +156,7 @@ def test_refit_holds_for_dependent_atoms_without_a_regulariser():
 
 
 def test_block_greedy_stays_close_to_a_pass_per_pick():
-    """On average over a few problems: on one, either may be ahead of the other by a percent or two."""
+    """On average: on one problem, either may be ahead of the other by a percent or two."""
     short = []
     for seed in range(4):
         rng = np.random.default_rng(seed)
