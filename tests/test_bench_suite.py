@@ -237,22 +237,22 @@ SMALLER = replace(SHAPE, b=10)
 @pytest.mark.parametrize("status", ["over the limit", "out of memory", "failed", "ok"])
 def test_a_method_over_a_limit_is_not_tried_at_larger_shapes(status):
     found = Found([row(method="badge", status=status)])
-    given_up = foregone(Task("shapes", "badge", LARGER), found, 600.0)
+    given_up = foregone(Task("shapes", "badge", LARGER), found)
     assert (given_up is not None) == (status in ("over the limit", "out of memory"))
-    assert foregone(Task("shapes", "badge", SMALLER), found, 600.0) is None
-    assert foregone(Task("shapes", "kcenter", LARGER), found, 600.0) is None
-    assert foregone(Task("growth", "badge", LARGER), found, 600.0) is None
+    assert foregone(Task("shapes", "badge", SMALLER), found) is None
+    assert foregone(Task("shapes", "kcenter", LARGER), found) is None
+    assert foregone(Task("growth", "badge", LARGER), found) is None
 
 
-def test_passes_that_would_surely_take_too_long_are_not_made_one_by_one():
-    found = Found([row(seconds=30.0, facts={"passes": 3})])
-    slow = Task("shapes", f"sabal{SLOW}", SHAPE)
-    # 20 passes of at least half of 10 s.
-    assert foregone(slow, found, 101.0) is None
-    given_up = foregone(slow, found, 99.0)
-    assert given_up.status == "not tried"
-    assert "20 passes of at least 5 s" in given_up.note
-    assert foregone(Task("shapes", f"sabal-greedy{SLOW}", SHAPE), found, 99.0) is None
+def test_atoms_that_are_stored_choose_what_computed_ones_choose():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 6)).astype("float32")
+    probs = rng.dirichlet(np.ones(3), size=300).astype("float32")
+    arrays = {"features": features, "probs": probs, "label_probs": probs}
+    method = METHODS[f"sabal{SLOW}"]
+    assert method.stored
+    computed = replace(method, stored=False).select(arrays, 20, 0)
+    assert method.select(arrays, 20, 0).indices.tolist() == computed.indices.tolist()
 
 
 def test_a_smaller_pool_on_disk_is_taken_only_where_the_largest_was_too_much():

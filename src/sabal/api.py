@@ -18,7 +18,7 @@ from sabal.selection import Selection
 from sabal.strategies import make_strategy, strategies
 from sabal.strategies.base import Strategy, require
 
-BYTES_PER_ITEM = 40
+BYTES_PER_ITEM = 48
 """What a streaming selection keeps of every item: its uncertainty, norm and score."""
 
 

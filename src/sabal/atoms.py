@@ -68,23 +68,27 @@ def gradient_atoms(features_ND: Array, probs_NC: Array, label_probs_NC: Array, b
     def make(rows: Rows) -> RankOne:
         h_ND = _rows(features_ND, rows)
         difference_NC = _rows(probs_NC, rows) - _rows(label_probs_NC, rows)
-        return RankOne(xp.astype(difference_NC, h_ND.dtype), h_ND, constant=bias)
+        left_NC = xp.astype(difference_NC, h_ND.dtype)
+        return RankOne(left_NC, h_ND, constant=bias, right_norms_N=norms_N[rows])
 
     row_bytes = 32 * probs_NC.shape[1]
-    variance_N, deviation_N = gradient_spread(features_ND, label_probs_NC, bias)
+    norms_N = feature_norms(features_ND, bias)
+    variance_N, deviation_N = gradient_spread(norms_N, label_probs_NC)
     operator = Computed(make, size=features_ND.shape[0], row_bytes=row_bytes)
     return Atoms(operator, variance_N, deviation_N)
 
 
-def gradient_spread(
-    features_ND: Array, label_probs_NC: Array, bias: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def feature_norms(features_ND: Array, bias: bool) -> np.ndarray:
+    """||h_j||^2, with the constant 1 of the bias in it."""
+    return row_norms_squared(features_ND) + float(bias)
+
+
+def gradient_spread(norms_N: np.ndarray, label_probs_NC: Array) -> tuple[np.ndarray, np.ndarray]:
     """V_j and D_j of gradient atoms; p cancels in g_j(y) - a_j = (q_j - e_y) (x) h_j.
 
     V_j = ||h_j||^2 (1 - ||q_j||^2), D_j = ||h_j|| sum_y q_j(y) sqrt(1 - 2 q_j(y) + ||q_j||^2).
     """
-    variance_N = row_norms_squared(features_ND) + float(bias)
-    deviation_N = np.sqrt(variance_N)
+    variance_N, deviation_N = norms_N.copy(), np.sqrt(norms_N)
     for rows in row_chunks(variance_N.size, 24 * label_probs_NC.shape[1], CACHE_BYTES):
         q_NC = to_host(label_probs_NC[rows])
         q_norm_N = np.einsum("ij,ij->i", q_NC, q_NC)

@@ -12,6 +12,7 @@ from sabal.arrays import Array
 from sabal.atoms import (
     Atoms,
     curvature_atoms,
+    feature_norms,
     gradient_atoms,
     gradient_spread,
     kernel_atoms,
@@ -173,7 +174,8 @@ class Formulation:
             variance_N = self._atoms(outputs, None).variance_N
             assert variance_N is not None  # posterior atoms have it
             return variance_N
-        return gradient_spread(outputs.features, self._label_probs(outputs), self.bias)[0]
+        norms_N = feature_norms(outputs.features, self.bias)
+        return gradient_spread(norms_N, self._label_probs(outputs))[0]
 
     def _label_probs(self, outputs: Outputs) -> Any:
         if outputs.has("label_probs"):

@@ -54,12 +54,22 @@ class RankOne(Block):
 
     With `constant`, h_j is the row of `right_ND` with a 1 appended (the bias of a linear layer);
     the column of ones is not stored either. Memory n (C + D) instead of n C D.
+
+    right_norms_N: ||h_j||^2 where they are known: h_j is long, and its norm is asked for twice.
     """
 
-    def __init__(self, left_NC: Array, right_ND: Array, *, constant: bool) -> None:
+    def __init__(
+        self,
+        left_NC: Array,
+        right_ND: Array,
+        *,
+        constant: bool,
+        right_norms_N: np.ndarray | None = None,
+    ) -> None:
         self.left_NC = left_NC
         self.right_ND = right_ND
         self.constant = constant
+        self.right_norms_N = right_norms_N
 
     @property
     def atom_shape(self) -> tuple[int, ...]:
@@ -105,7 +115,9 @@ class RankOne(Block):
 
     def norms_squared(self) -> np.ndarray:
         """||x_j (x) h_j||^2 = ||x_j||^2 ||h_j||^2."""
-        right_N = row_norms_squared(self.right_ND) + float(self.constant)
+        right_N = self.right_norms_N
+        if right_N is None:
+            right_N = row_norms_squared(self.right_ND) + float(self.constant)
         return row_norms_squared(self.left_NC) * right_N
 
     def products_with(self, row: int) -> np.ndarray:

@@ -55,8 +55,8 @@ class Computed(Operator):
         return self._for_passes(rows)
 
     def gather(self, indices: np.ndarray) -> Block:
-        """In parts: what an atom is made of may take several times its room."""
-        parts = list(row_chunks(indices.size, self._row_bytes))
+        """In parts, smaller ones than in a pass: rows are copied, and atoms may be written out."""
+        parts = list(row_chunks(indices.size, 2 * self._row_bytes))
         if len(parts) < 2:
             return self._make(indices)
         first = self._make(indices[parts[0]])

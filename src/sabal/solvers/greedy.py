@@ -26,17 +26,20 @@ FEWER_PER_PICK = 1.5
 FEWEST_CANDIDATES = 1024
 """There are at least so many, and twice as many if there is room."""
 
+LARGE_POOL = 2**18
+"""A larger pool has more items that are nearly best; cheap passes gather twice as many."""
+
 FEWEST_PICKS = 32
 """A pass is followed by no fewer picks."""
 
 PICKS_PER_FIT = 8
 """After so many picks the weights of all items are fitted."""
 
-FITS = 96
+FITS = 64
 """They are fitted no more often than that in all."""
 
 PASSES = 12
-"""A batch takes at least so many passes, if it is large enough: candidates grow stale."""
+"""A batch takes so many passes or more, if it is large enough: candidates grow stale."""
 
 FEWER_PASSES = 2
 """The same where a pass costs far more than a pick."""
@@ -123,13 +126,14 @@ class Greedy:
         if n <= SMALL_POOL:
             return True, budget, n
         if problem.items.dear:
-            each, picks = FEWER_PER_PICK, max(FEWEST_PICKS, budget // FEWER_PASSES)
+            each, picks = FEWER_PER_PICK, max(FEWEST_PICKS, -(-budget // FEWER_PASSES))
         else:
             # b / L passes over n items and b picks among K = 10 L cost least when they cost alike.
-            cheapest = min(budget // PASSES, math.isqrt(n))
+            cheapest = min(-(-budget // PASSES), math.isqrt(n))
             each, picks = CANDIDATES_PER_PICK, max(FEWEST_PICKS, cheapest)
         room = max(FEWEST_CANDIDATES, self._room(problem) // problem.items.atom_bytes)
-        candidates = min(max(2 * FEWEST_CANDIDATES, int(each * picks)), room)
+        least = FEWEST_CANDIDATES * (4 if n > LARGE_POOL and not problem.items.dear else 2)
+        candidates = min(max(least, int(each * picks)), room)
         return False, max(FEWEST_PICKS, min(picks, int(candidates / each))), candidates
 
     def _room(self, problem: Problem) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sabal.bench.process import MEMORY, NOT_INSTALLED, NOT_TRIED, OVER, Outcome
 from sabal.bench.suite.measurement import Found
-from sabal.bench.suite.methods import GROWING, METHODS, PER_PICK, SABAL
+from sabal.bench.suite.methods import GROWING, METHODS, SABAL
 from sabal.bench.suite.scales import PARTS, Scale, Shape
 from sabal.errors import UnknownNameError, did_you_mean
 
@@ -22,9 +22,6 @@ SCRIPTS = {
     "disk": _SCRIPTS / "disk.py",
     "cluster": _SCRIPTS / "cluster.py",
 }
-
-PASS_SHARE = 0.5
-"""Of the time of `sabal`, at least so much goes into its passes: random features are dear."""
 
 
 @dataclass(frozen=True)
@@ -90,20 +87,11 @@ def superfluous(task: Task, found: Found) -> bool:
     )
 
 
-def foregone(task: Task, found: Found, limit: float) -> Outcome | None:
+def foregone(task: Task, found: Found) -> Outcome | None:
     """What to record without trying."""
     if task.part == "cluster" and find_spec("ray") is None:
         return Outcome(NOT_INSTALLED, 'ray is not installed: pip install "sabal[ray]"')
     for row in found.of(task.part, task.method):
         if row.status in (OVER, MEMORY) and task.shape.covers(row.shape):
             return Outcome(NOT_TRIED, f"not tried: {row.status} at {row.shape}")
-    blocks = found.ok(task.part, "sabal", task.shape)
-    if task.method == f"sabal{PER_PICK}" and blocks is not None and blocks.seconds is not None:
-        each = PASS_SHARE * blocks.seconds / max(1, blocks.fact("passes") or 1)
-        if each * task.shape.b > limit:
-            return Outcome(
-                NOT_TRIED,
-                f"not tried: {task.shape.b:,} passes of at least {each:.2g} s, "
-                f"by what {blocks.fact('passes')} passes of sabal took",
-            )
     return None

@@ -80,7 +80,7 @@ def _measure(tasks: Sequence[Task], records: Records, scratch: Path) -> None:
             bar.update(shown, description=str(task))
             found = Found(records.rows)
             if found.get(*task.key) is None and not superfluous(task, found):
-                outcome = foregone(task, found, limit)
+                outcome = foregone(task, found)
                 if outcome is None:
                     outcome = _outcome(task, inputs.hold(task), limit, seed)
                 records.add(Measurement.of(task.part, task.method, task.shape, outcome))

@@ -31,17 +31,16 @@ BASELINES = (
     _baseline("bait", cheap_only=True),
 )
 
-PAPER = (
+PAPER = tuple(
     Configuration(
-        name="sabal-greedy",
-        strategy="sabal-greedy",
+        name=name,
+        strategy=str(options.get("strategy", name)),
         role="paper",
-        options=_PAPER["sabal-greedy"],
-    ),
-    Configuration(
-        name="sabal-iht", strategy="sabal-iht", role="paper", options=_PAPER["sabal-iht"]
-    ),
+        options={option: value for option, value in options.items() if option != "strategy"},
+    )
+    for name, options in _PAPER.items()
 )
+"""Either solver with the printed settings, corrected and as printed."""
 
 SABAL = Configuration(name=DEFAULT, strategy="sabal", role="sabal")
 
