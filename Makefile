@@ -1,22 +1,28 @@
 # make setup   a .venv with everything (fast when nothing changed)
 # make demo    the main job on embedded data; installs the light core only
+# make app     the labelling app on handwritten digits; prints its address
 # make test    lint, types and tests
 # make lint    style and types
 # make bench   how fast selection is, side by side
+# make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
 
 PYTHON ?= python3
 BIN := .venv/bin
+LABEL_STUDIO := .venv-label-studio
 # Relative, because pip splits this variable at spaces.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo app test lint bench test-label-studio clean
 
 setup: .venv/full
 
 demo: .venv/core
 	$(BIN)/sabal simulate digits --strategies sabal,badge,margin,random --seeds 10 \
 		--init 20 --batch 10 --rounds 10 --jobs 2 --out demo/digits
+
+app: .venv/app
+	$(BIN)/sabal label --example demo/label
 
 # One BLAS thread per test process: the processes already use every core.
 test: lint
@@ -30,15 +36,30 @@ lint: .venv/full
 bench: .venv/full
 	$(BIN)/sabal bench
 
+test-label-studio: .venv/full $(LABEL_STUDIO)/installed
+	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
+
 clean:
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf .venv $(LABEL_STUDIO) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+.venv/app: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --editable ".[app]"
+	touch .venv/core $@
+
 .venv/full: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable ".[torch,ray,app,dev]"
-	touch .venv/core $@
+	touch .venv/core .venv/app $@
+
+# An environment of its own: Label Studio pins other versions of what we use.
+$(LABEL_STUDIO)/installed:
+	$(PYTHON) -m venv $(LABEL_STUDIO)
+	echo '*' > $(LABEL_STUDIO)/.gitignore
+	$(LABEL_STUDIO)/bin/python -m pip install --quiet "label-studio>=1.20,<2" "label-studio-sdk>=2"
+	touch $@

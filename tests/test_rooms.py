@@ -41,12 +41,13 @@ ROOMS = [
     "loop",
     "show",
     "experiments",
+    "labeling",
     "bench",
     "__init__",
     "cli",
 ]
 HEAVY = {"torch", "ray", "fastapi", "sqlalchemy"}
-ALLOWED_HEAVY = {"models": {"torch"}}
+ALLOWED_HEAVY = {"models": {"torch"}, "labeling": {"fastapi", "sqlalchemy"}}
 RAY = PACKAGE / "pools" / "cluster" / "ray_engine.py"
 """The one file that may import ray."""
 SLOW_TO_IMPORT = {"scipy", "sklearn", "pyarrow", "matplotlib", "rich", "pandas"}
@@ -105,7 +106,8 @@ def test_the_scripts_of_peers_do_not_import_sabal(path):
 def test_importing_sabal_imports_nothing_heavy():
     code = (
         "import sys, sabal; "
-        "print([m for m in ('torch', 'ray', 'matplotlib', 'sklearn', 'pyarrow') "
+        "print([m for m in ('torch', 'ray', 'matplotlib', 'sklearn', 'pyarrow', "
+        "'sqlalchemy', 'fastapi') "
         "if m in sys.modules])"
     )
     answer = subprocess.run(

@@ -23,7 +23,7 @@ from sabal.oracle import Answers, Oracle
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 
-PURPOSES = ("select", "outputs", "train")
+PURPOSES = ("select", "outputs", "train", "check")
 SETTLED = 0.01
 """A round that changes a smaller share of the predictions than this has settled."""
 
@@ -144,6 +144,38 @@ def run_rounds(learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -
             return
 
 
+def round_seed(seed: int, number: int, purpose: str) -> int:
+    """A seed of its own for every draw of every round, whatever was drawn before.
+
+    Neither strategy nor options enter: runs that differ in these only are paired.
+    """
+    key = [seed, number, PURPOSES.index(purpose)]
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint32)[0])
+
+
+def choose_batch(
+    learner: Learner, plan: Plan, number: int, labeled: list[int], excluded: set[int]
+) -> Selection:
+    """Choose among what is neither labelled nor excluded; rows are those of the whole pool.
+
+    The learner is as it was after the round before.
+    """
+    free = np.ones(learner.size, dtype=bool)
+    free[[*labeled, *excluded]] = False
+    items = np.flatnonzero(free)
+    seed = round_seed(plan.seed, number, "outputs")
+    outputs = learner.outputs(items, np.asarray(labeled, dtype=np.int64), seed)
+    wanted, strategy, options = (
+        (plan.initial, plan.first, {}) if number == 0 else (plan.batch, plan.strategy, plan.options)
+    )
+    memory = PeakMemory()
+    seed = round_seed(plan.seed, number, "select")
+    batch = choose(outputs, min(wanted, items.size), strategy, seed, options)
+    evidence = {**batch.evidence, "megabytes": memory.megabytes()}
+    chosen = items[batch.indices]
+    return replace(batch, indices=chosen, ids=chosen, evidence=evidence)
+
+
 class _Run:
     """What a run knows so far: labels, weights, what was skipped, and which model is trained."""
 
@@ -180,14 +212,8 @@ class _Run:
         if done is None:
             done = self._trained(number)
         self.unchanged_rounds = int(done["unchanged_rounds"])
-        return Round(
-            number,
-            batch,
-            len(self.labels),
-            done["metrics"],
-            *took,
-            float(done["train_seconds"]),
-        )
+        train_seconds = float(done["train_seconds"])
+        return Round(number, batch, len(self.labels), done["metrics"], *took, train_seconds)
 
     def should_stop(self, current: Round) -> bool:
         """Whether a stopping rule of the plan is met."""
@@ -196,23 +222,10 @@ class _Run:
         return reached or (stable is not None and self.unchanged_rounds >= stable)
 
     def _chosen(self, number: int) -> Selection:
-        """Choose among what is neither labelled nor skipped; rows are those of the whole pool."""
-        plan = self.plan
-        free = np.ones(self.learner.size, dtype=bool)
-        free[[*self.labels, *self.skipped]] = False
-        items = np.flatnonzero(free)
-        labeled = np.asarray(list(self.labels), dtype=np.int64)
-        wanted = plan.initial if number == 0 else plan.batch
+        """Choose with the model of the round before, if there was one."""
         if number > 0:
             self._bring_back(number - 1)
-        outputs = self.learner.outputs(items, labeled, self._seed("outputs", number))
-        strategy, options = (plan.first, {}) if number == 0 else (plan.strategy, plan.options)
-        budget = min(wanted, items.size)
-        memory = PeakMemory()
-        batch = choose(outputs, budget, strategy, self._seed("select", number), options)
-        evidence = {**batch.evidence, "megabytes": memory.megabytes()}
-        chosen = items[batch.indices]
-        return replace(batch, indices=chosen, ids=chosen, evidence=evidence)
+        return choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
 
     def _answers(self, number: int, batch: Selection) -> Answers:
         """Ask for what is open until the oracle has nothing more to say for now."""
@@ -254,7 +267,8 @@ class _Run:
         return done
 
     def _train(self, number: int) -> None:
-        self.learner.train(*self._lessons(number), self._seed("train", number))
+        seed = round_seed(self.plan.seed, number, "train")
+        self.learner.train(*self._lessons(number), seed)
         self.trained_round = number
 
     def _lessons(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -275,14 +289,6 @@ class _Run:
             self.trained_round = number
         else:
             self._train(number)
-
-    def _seed(self, purpose: str, number: int) -> int:
-        """A seed of its own for every draw of every round, whatever was drawn before.
-
-        Neither strategy nor options enter: runs that differ in these only are paired.
-        """
-        key = [self.plan.seed, number, PURPOSES.index(purpose)]
-        return int(np.random.SeedSequence(key).generate_state(1, np.uint32)[0])
 
 
 def _check_answers(answers: Answers, asked: list[int]) -> None:

@@ -1,0 +1,227 @@
+"""How fast the labelling app answers while the model is being trained again.
+
+Two figures, on a project with features of its own: from the key press to the next item on the
+screen in Chromium, and from sending `POST /api/labels` to its durable answer. The next batch is
+chosen early and often, so that the worker is busy most of the time; figures are printed for the
+moments when it was, and for all.
+
+    python scripts/label_latency.py --presses 300
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from playwright.sync_api import sync_playwright
+
+from sabal.labeling.project import Project
+
+SERVE = (
+    "import sys; from sabal.labeling.project import Project; "
+    "from sabal.labeling.web import serve; "
+    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
+    "announce=lambda line: print(line, flush=True))"
+)
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+BUSY = ("training", "choosing")
+WATCH = """
+() => {
+  const stage = document.getElementById("stage");
+  window.samples = [];
+  document.addEventListener("keydown", (event) => {
+    const before = stage.dataset.item;
+    const look = () => {
+      const now = stage.dataset.item;
+      if (!now || now === before) return requestAnimationFrame(look);
+      // The frame after the one that draws the item: by then it is on the screen.
+      requestAnimationFrame(() => {
+        window.samples.push([Date.now(), performance.now() - event.timeStamp]);
+      });
+    };
+    requestAnimationFrame(look);
+  }, true);
+}
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How long something took, and when it was over (seconds since 1970)."""
+
+    at: float
+    milliseconds: float
+
+
+def make_project(folder: Path, items: int, width: int) -> Path:
+    """Random features and texts; anything may be the label."""
+    rng = np.random.default_rng(0)
+    features = pa.array(list(rng.normal(size=(items, width)).astype(np.float32)))
+    texts = [f"This is the text of item {n}." for n in range(items)]
+    table = pa.table({"text": texts, "features": features})
+    pq.write_table(table, folder / "pool.parquet")
+    project = Project.create(
+        folder / "project",
+        data=folder / "pool.parquet",
+        classes=[str(n) for n in range(10)],
+        initial=60,
+        batch=60,
+        choose_at=0.1,
+        budget=items,
+    )
+    project.close()
+    return project.folder
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The app in a process of its own; gives its address."""
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        found = re.search(r"http://[^/]+", line)
+        if found is None:
+            raise SystemExit(f"the app did not start: {line!r}")
+        yield found[0]
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+
+
+def press_keys(address: str, presses: int, pause: float) -> list[Sample]:
+    """Label by keyboard in a browser."""
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.set_default_timeout(120_000)
+        page.goto(address)
+        page.fill("#name", "presser")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#stage[data-item]:not([data-item=''])", state="attached")
+        page.evaluate(WATCH)
+        for number in range(presses):
+            page.keyboard.press(str(number % 10))
+            time.sleep(pause)
+            while page.evaluate("window.samples.length") <= number:
+                time.sleep(0.01)
+        samples = page.evaluate("window.samples")
+        browser.close()
+    return [Sample(at / 1000, milliseconds) for at, milliseconds in samples]
+
+
+def post_labels(address: str, posts: int, pause: float) -> list[Sample]:
+    """Label as a program does, on one connection."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+
+    def call(method: str, path: str, body: dict[str, object] | None = None) -> dict[str, list]:
+        content = None if body is None else json.dumps(body)
+        connection.request(method, path, content, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        answer = json.load(response)
+        if response.status != 200:
+            raise SystemExit(str(answer))
+        return answer
+
+    samples: list[Sample] = []
+    while len(samples) < posts:
+        items = call("GET", "/api/next?annotator=program&count=20")["items"]
+        for item in items[: posts - len(samples)]:
+            body = {
+                "submission": str(uuid.uuid4()),
+                "annotator": "program",
+                "item": item["id"],
+                "label": str(len(samples) % 10),
+            }
+            started = time.perf_counter()
+            call("POST", "/api/labels", body)
+            samples.append(Sample(time.time(), 1000 * (time.perf_counter() - started)))
+            time.sleep(pause)
+    connection.close()
+    return samples
+
+
+def busy_times(folder: Path) -> list[tuple[float, float]]:
+    """When the worker was training or choosing."""
+    with sqlite3.connect(folder / "sabal.db") as database:
+        rows = database.execute("SELECT state, at FROM states ORDER BY id").fetchall()
+    states = [(state, datetime.fromisoformat(at).timestamp()) for state, at in rows]
+    ends = [at for _, at in states[1:]] + [time.time()]
+    return [(at, end) for (state, at), end in zip(states, ends, strict=True) if state in BUSY]
+
+
+def tell(name: str, samples: Sequence[Sample], busy: Sequence[tuple[float, float]]) -> None:
+    """Print the median and the 99th percentile."""
+
+    def was_busy(sample: Sample) -> bool:
+        began = sample.at - sample.milliseconds / 1000
+        return any(start <= sample.at and began <= end for start, end in busy)
+
+    for when, chosen in [
+        ("while the worker trains or chooses", list(filter(was_busy, samples))),
+        ("in all", samples),
+    ]:
+        times = [sample.milliseconds for sample in chosen]
+        if not times:
+            print(f"{name}, {when}: no sample")
+            continue
+        median, late = np.percentile(times, [50, 99])
+        print(
+            f"{name}, {when}: median {median:.1f} ms, p99 {late:.1f} ms, "
+            f"max {max(times):.1f} ms ({len(times)} samples)"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--presses", type=int, default=300, help="keys, and as many posts")
+    parser.add_argument("--pause", type=float, default=0.1, help="seconds between two of them")
+    parser.add_argument("--items", type=int, default=20_000, help="size of the pool")
+    parser.add_argument("--width", type=int, default=256, help="features of an item")
+    given = parser.parse_args()
+    measures: list[tuple[str, Callable[[str, int, float], list[Sample]]]] = [
+        ("Key press to next item on the screen", press_keys),
+        ("POST /api/labels", post_labels),
+    ]
+    for name, measure in measures:
+        with tempfile.TemporaryDirectory() as place:
+            folder = make_project(Path(place), given.items, given.width)
+            with served(folder) as address:
+                wait_for_items(address)
+                samples = measure(address, given.presses, given.pause)
+            tell(name, samples, busy_times(folder))
+
+
+def wait_for_items(address: str) -> None:
+    """Until the first batch is chosen."""
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
+    remaining = 0
+    while not remaining:
+        time.sleep(0.2)
+        connection.request("GET", "/api/status")
+        remaining = json.load(connection.getresponse())["remaining"]
+    connection.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,274 @@
+"""`sabal init`, `sabal label`, `sabal import` and `sabal export`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sabal.cli.parse import parse_names, parse_options
+from sabal.cli.root import app
+from sabal.errors import InputError
+
+if TYPE_CHECKING:
+    from sabal.labeling.exchange import Imported
+    from sabal.labeling.project import Project
+
+SHOWN_IDS = 5
+STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
+"""What the engine did, for whoever waits."""
+
+ProjectFolder = Annotated[Path, typer.Argument(help="The folder of the project.")]
+
+
+@app.command()
+def init(
+    project: Annotated[Path, typer.Argument(help="The folder to make; it holds everything.")],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="What to label: a folder of images, a .csv or .jsonl file of texts, or a .parquet "
+            "file with a column `features`."
+        ),
+    ],
+    classes: Annotated[
+        str | None, typer.Option(help="The names of the classes, with commas between.")
+    ] = None,
+    one_class: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="NAME", help="One class, commas and all. Repeatable."),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="The column that holds the text [text].")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="The column that names the items [id, or the row].")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Of the project [that of the folder].")] = None,
+    strategy: Annotated[
+        str | None, typer.Option("--strategy", "-s", help="Out of `sabal strategies` [sabal].")
+    ] = None,
+    first: Annotated[
+        str | None, typer.Option(help="How the first batch is chosen: random or typiclust.")
+    ] = None,
+    initial: Annotated[int | None, typer.Option(help="Items in the first batch [20].")] = None,
+    batch: Annotated[int | None, typer.Option(help="Items in every later one [20].")] = None,
+    budget: Annotated[int | None, typer.Option(help="Labels in all [500].")] = None,
+    check_share: Annotated[
+        float | None,
+        typer.Option(help="Random items beside a batch, to measure with: a share of it [0.1]."),
+    ] = None,
+    choose_at: Annotated[
+        float | None,
+        typer.Option(help="The share of a batch after which the next one is chosen [0.8]."),
+    ] = None,
+    overlap: Annotated[int | None, typer.Option(help="People who answer an item [1].")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="What makes features of images or texts [auto].")
+    ] = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="PostgreSQL for a team [SQLite in the folder].")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides every random draw [0].")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option(help="An option of the strategy, as name=value.")
+    ] = None,
+) -> None:
+    """Begin to label: make the folder of a project.
+
+    The other settings are in the sabal.toml of that folder.
+
+    Example: `sabal init pets --data photos/ --classes cat,dog,other`
+    """
+    from sabal.labeling.project import Project
+
+    given: dict[str, Any] = {
+        "strategy": strategy,
+        "first": first,
+        "initial": initial,
+        "batch": batch,
+        "budget": budget,
+        "check_share": check_share,
+        "choose_at": choose_at,
+        "overlap": overlap,
+        "backbone": backbone,
+        "database_url": database_url,
+        "seed": seed,
+        "options": parse_options(option or []) or None,
+    }
+    made = Project.create(
+        project,
+        data=data,
+        classes=_classes(classes, one_class or []),
+        text_column=text_column,
+        id_column=id_column,
+        name=name,
+        **{setting: value for setting, value in given.items() if value is not None},
+    )
+    with made:
+        print(f"{made.store.status().items} items to choose from; settings in {project}/sabal.toml")
+        print(f"Go on with: sabal label {project}")
+
+
+@app.command()
+def label(
+    project: ProjectFolder,
+    port: Annotated[int | None, typer.Option(help="Where to listen [8760, or a free one].")] = None,
+    host: Annotated[
+        str, typer.Option(help="0.0.0.0 lets other machines in, with a token.")
+    ] = "127.0.0.1",
+    browser: Annotated[bool, typer.Option(help="Open the page in a browser.")] = True,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="SABAL_TOKEN", help="What others must show [made up when needed]."),
+    ] = None,
+    example: Annotated[
+        bool, typer.Option("--example", help="Make the folder first: handwritten digits.")
+    ] = False,
+) -> None:
+    """Label in the browser: the batch that was chosen, then the next one.
+
+    A worker trains and chooses beside it. Whatever was answered is stored at once; the same command
+    goes on where it stopped.
+
+    Example: `sabal label pets --port 8760 --no-browser`
+    """
+    from sabal.labeling.project import Project
+    from sabal.labeling.web import serve
+
+    if example and not (project / "sabal.toml").exists():
+        from sabal.labeling.example import make_example
+
+        opened = make_example(project)
+    else:
+        opened = Project.open(project)
+    with opened:
+        serve(opened, host=host, port=port, browser=browser, token=token, announce=_announce)
+        print("Stopped. Every answer is stored.")
+
+
+@app.command("import")
+def import_labels(
+    project: ProjectFolder,
+    file: Annotated[Path, typer.Argument(help="Labels in one of the formats of `sabal export`.")],
+    format: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="csv, jsonl, parquet or label-studio [by its ending]."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """Add labels that were given elsewhere, all of a file or none.
+
+    A file has at least the columns `id` and `label`; Label Studio's is its JSON export. Importing a
+    file again adds nothing.
+
+    Example: `sabal import pets labelled.json`
+    """
+    from sabal.labeling.exchange import import_file
+    from sabal.labeling.project import Project
+
+    with Project.open(project) as opened:
+        imported = import_file(opened.store, file, format)
+    if as_json:
+        print(json.dumps(asdict(imported)))
+    else:
+        print(_report(imported))
+    if imported.unknown:
+        shown = ", ".join(map(repr, imported.unknown[:SHOWN_IDS]))
+        more = ", ..." if len(imported.unknown) > SHOWN_IDS else ""
+        _say(f"{len(imported.unknown)} ids are not in this project: {shown}{more}")
+
+
+@app.command()
+def export(
+    project: ProjectFolder,
+    format: Annotated[
+        str | None,
+        typer.Option(
+            "--format", "-f", help="csv, jsonl, parquet or label-studio [by the ending, or csv]."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write [standard output].")
+    ] = None,
+    batch: Annotated[
+        bool,
+        typer.Option("--batch", help="What waits for a label instead; choose it first if due."),
+    ] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="Write Label Studio's labelling interface there, too.")
+    ] = None,
+    media_url: Annotated[
+        str | None,
+        typer.Option(help="Where Label Studio finds images: what comes before their paths."),
+    ] = None,
+) -> None:
+    """Write the labels that stand, a row each; or, with `--batch`, what is to be labelled.
+
+    To label in Label Studio or a spreadsheet: export a batch, label it there, import it, and export
+    the next one.
+
+    Example: `sabal export pets --format csv --out labels.csv`
+    """
+    from sabal.files import write_text_whole
+    from sabal.labeling.exchange import export_bytes, export_file, format_of, label_config
+    from sabal.labeling.exchange.label_studio import LOCAL_FILES
+    from sabal.labeling.project import Project
+
+    chosen = format or ("csv" if out is None else format_of(out))
+    if out is None and chosen == "parquet":
+        raise InputError("--out FILE with parquet", "none", "name a file")
+    where = LOCAL_FILES if media_url is None else media_url
+    with Project.open(project) as opened:
+        if batch:
+            _choose_if_due(opened)
+        if out is None:
+            sys.stdout.buffer.write(
+                export_bytes(opened.store, chosen, batch=batch, media_url=where)
+            )
+        else:
+            export_file(opened.store, out, chosen, batch=batch, media_url=where)
+            print(f"Written to {out}")
+        if batch and not opened.store.status().remaining:
+            _say("nothing waits for a label")
+    if config is not None:
+        write_text_whole(config, label_config(opened.settings.classes, opened.settings.kind))
+
+
+def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:
+    named = () if with_commas is None else parse_names(with_commas, "--classes")
+    return (*named, *one_by_one)
+
+
+def _choose_if_due(project: Project) -> None:
+    """Do what the app's worker would do now: features, training, choosing."""
+    from sabal.labeling.engine import Engine
+
+    engine, said = Engine(project), ""
+    while (done := engine.step()) is not None:
+        # Features come in many steps.
+        if done != said:
+            _say(STEPS[done])
+        said = done
+
+
+def _report(imported: Imported) -> str:
+    parts = [f"{imported.labels} labels and {imported.skips} skips added"]
+    if imported.already:
+        parts.append(f"{imported.already} were there already")
+    if imported.waiting:
+        parts.append(f"{imported.waiting} have no answer yet")
+    return "; ".join(parts)
+
+
+def _announce(line: str) -> None:
+    # At once, also into a pipe: whoever started it waits for the address.
+    print(line, flush=True)
+
+
+def _say(line: str) -> None:
+    print(f"sabal: {' '.join(line.split())}", file=sys.stderr)

@@ -1,0 +1,5 @@
+"""What the model sees of every item: computed once, in chunks, by a backbone that stays frozen."""
+
+from sabal.labeling.features.chunks import Features
+
+__all__ = ["Features"]

@@ -1,0 +1,123 @@
+"""The features of a project on disk: one .npy file a chunk, whole or absent.
+
+    features/features.json   the backbone, and how the pool is cut into chunks
+    features/000003.npy      rows 1,500 to 1,999
+
+So computing them goes on where it stopped, in this process or another.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sabal.checks import check_features
+from sabal.errors import FileError
+from sabal.files import make_folder, write_text_whole, write_whole
+from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
+from sabal.labeling.project import Project
+from sabal.labeling.store import Item
+
+CHUNK = 500
+
+
+class Features:
+    """Computes features a chunk at a time, and reads them back."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.folder = project.folder / "features"
+        self._items: list[Item] | None = None
+        self._backbone: Backbone | None = None
+        self._plan = self._begun()
+
+    @property
+    def progress(self) -> float:
+        """The share that is computed, 0 to 1."""
+        done = sum(path.exists() for path in self._paths())
+        return done / len(self._paths())
+
+    @property
+    def complete(self) -> bool:
+        """Whether every chunk is there."""
+        return all(path.exists() for path in self._paths())
+
+    def compute_next(self) -> None:
+        """Compute the first chunk that is missing."""
+        items = self._pool()
+        if self._backbone is None:
+            self._backbone = make_backbone(self._plan["backbone"], self.project, items)
+        for number, path in enumerate(self._paths()):
+            if not path.exists():
+                size = self._plan["chunk"]
+                part = items[number * size : (number + 1) * size]
+                rows = check_features(self._backbone.rows(part))
+                write_whole(path, partial(_save, rows))
+                return
+
+    def load(self) -> np.ndarray:
+        """(items, d): the features of the whole pool."""
+        parts = [_load(path) for path in self._paths()]
+        if len({part.shape[1] for part in parts}) > 1:
+            raise FileError(
+                f"features of one width in {self.folder}",
+                "several",
+                f"remove {self.folder}: they are computed anew",
+            )
+        return np.concatenate(parts)
+
+    def _paths(self) -> list[Path]:
+        chunks = -(-self._plan["items"] // self._plan["chunk"])
+        return [self.folder / f"{number:06d}.npy" for number in range(chunks)]
+
+    def _pool(self) -> list[Item]:
+        if self._items is None:
+            self._items = self.project.items
+        return self._items
+
+    def _begun(self) -> dict[str, Any]:
+        """How these features are made: as it was begun, or as the settings say now."""
+        path = self.folder / "features.json"
+        settings = self.project.settings
+        asked = {"backbone": settings.backbone, "size": settings.size}
+        if path.exists():
+            try:
+                plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            except (OSError, ValueError) as error:
+                raise FileError(f"a readable {path}", str(error), f"remove {self.folder}") from None
+            if plan.get("asked") != asked:
+                raise FileError(
+                    f"the backbone that {self.folder} was begun with",
+                    f"{settings.backbone!r} of size {settings.size}",
+                    f"remove {self.folder}, or set the old one in sabal.toml",
+                )
+            return plan
+        make_folder(self.folder)
+        plan = {
+            "backbone": name_of_backbone(self.project),
+            "asked": asked,
+            "items": len(self._pool()),
+            "chunk": CHUNK,
+        }
+        write_text_whole(path, json.dumps(plan, indent=1))
+        return plan
+
+
+def _save(rows: np.ndarray, target: Path) -> None:
+    with target.open("wb") as file:
+        np.save(file, rows, allow_pickle=False)
+
+
+def _load(path: Path) -> np.ndarray:
+    try:
+        with path.open("rb") as file:
+            rows: np.ndarray = np.load(file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FileError(
+            f"readable features in {path}", str(error), "remove the file: it is computed anew"
+        ) from None
+    return check_features(rows)

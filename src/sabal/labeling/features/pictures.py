@@ -1,0 +1,27 @@
+"""Images as they are read for features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sabal.errors import FileError
+
+LARGEST_PIXELS = 50_000_000
+
+
+def open_picture(path: Path) -> Any:
+    """The image at `path` in RGB, turned the right way up."""
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
+    try:
+        with Image.open(path) as image:
+            if image.width * image.height > LARGEST_PIXELS:
+                raise ValueError(f"{image.width} x {image.height} pixels")
+            return ImageOps.exif_transpose(image).convert("RGB")
+    except (OSError, ValueError, SyntaxError, UnidentifiedImageError) as error:
+        raise FileError(
+            f"an image of at most {LARGEST_PIXELS // 1_000_000} megapixels at {path}",
+            str(error),
+            "repair or replace it",
+        ) from None

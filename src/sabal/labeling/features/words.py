@@ -1,0 +1,85 @@
+"""Texts as numbers: sentence embeddings where their package is installed, else TF-IDF + SVD."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import InputError, MissingPackageError
+from sabal.labeling.store import Item
+
+WORD = r"(?u)\w+|[^\w\s]"
+"""A word, or a sign that is none: emoji mean something."""
+LARGEST_VOCABULARY = 50_000
+MOST_TEXTS = 50_000
+"""The vocabulary and its directions are learnt from so many texts, drawn at random."""
+
+
+class Words:
+    """TF-IDF, projected on its `size` strongest directions, every row of length 1.
+
+    It is learnt from the pool itself by a fixed seed, so learning it again gives the same rows.
+    """
+
+    def __init__(self, texts: Sequence[str], size: int) -> None:
+        from sklearn.decomposition import TruncatedSVD
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        if len(texts) > MOST_TEXTS:
+            drawn = np.random.default_rng(0).choice(len(texts), MOST_TEXTS, replace=False)
+            texts = [texts[k] for k in np.sort(drawn)]
+        self.weigh = TfidfVectorizer(
+            token_pattern=WORD,
+            ngram_range=(1, 2),
+            sublinear_tf=True,
+            max_features=LARGEST_VOCABULARY,
+        )
+        try:
+            weights_ND = self.weigh.fit_transform(texts)
+        except ValueError:
+            raise InputError(
+                "texts with words in them", "blank texts only", "name another column"
+            ) from None
+        width = min(weights_ND.shape)
+        self.project: Any = None
+        if width > size:
+            self.project = TruncatedSVD(size, random_state=0).fit(weights_ND)
+
+    def rows(self, items: Sequence[Item]) -> np.ndarray:
+        """(items, size), or fewer columns where the whole vocabulary is smaller."""
+        from sklearn.preprocessing import normalize
+
+        weights_ND = self.weigh.transform([item.content for item in items])
+        if self.project is None:
+            return np.asarray(weights_ND.toarray(), dtype=np.float32)
+        return np.asarray(normalize(self.project.transform(weights_ND)), dtype=np.float32)
+
+
+class Sentences:
+    """A model of the package sentence-transformers, by name."""
+
+    def __init__(self, name: str) -> None:
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ImportError as error:
+            raise MissingPackageError(
+                f"sentence-transformers for the backbone {name!r}",
+                str(error),
+                "pip install sentence-transformers, or choose the backbone tfidf",
+            ) from None
+        try:
+            self.model: Any = SentenceTransformer(name)
+        except Exception as error:
+            # Whatever a download may raise, in this package or in those below it.
+            raise InputError(
+                f"the sentence model {name!r} on this machine or within reach",
+                str(error),
+                "check the name and the network, or choose the backbone tfidf",
+            ) from None
+
+    def rows(self, items: Sequence[Item]) -> np.ndarray:
+        """(items, d)."""
+        texts = [item.content for item in items]
+        return np.asarray(self.model.encode(texts, show_progress_bar=False), dtype=np.float32)

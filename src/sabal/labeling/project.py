@@ -1,0 +1,131 @@
+"""Project: a folder with sabal.toml, a database, features and models.
+
+sabal.toml   what it is about; this file makes the folder a project
+sabal.db     everything that was done, unless database_url names another database
+features/    what the model sees of every item, in chunks
+models/      the model of every training
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sabal.errors import FileError
+from sabal.files import make_folder
+from sabal.labeling.settings import Settings, read_settings, write_settings
+from sabal.labeling.sources import read_source
+from sabal.labeling.store import Item, Store
+from sabal.labeling.store.connection import Clock, utc_now
+
+SETTINGS, DATABASE = "sabal.toml", "sabal.db"
+
+
+class Project:
+    """An open project; close it when done, or use it as a context."""
+
+    def __init__(self, folder: Path, settings: Settings, store: Store) -> None:
+        self.folder, self.settings, self.store = folder, settings, store
+
+    @classmethod
+    def create(
+        cls,
+        folder: str | Path,
+        *,
+        data: str | Path,
+        classes: Any,
+        text_column: str | None = None,
+        id_column: str | None = None,
+        name: str | None = None,
+        **settings: Any,
+    ) -> Project:
+        """Make a project of `data`; other settings by their names in sabal.toml."""
+        place, source_path = Path(folder).absolute(), Path(data).absolute()
+        for taken in (SETTINGS, DATABASE):
+            if (place / taken).exists():
+                raise FileError(
+                    f"a folder without a project at {place}",
+                    f"{taken} in it",
+                    "choose another folder, or remove the old project",
+                )
+        source = read_source(source_path, text_column=text_column, id_column=id_column)
+        values = {
+            "name": name or place.name,
+            "classes": classes,
+            "kind": source.kind,
+            "data": str(source_path),
+            "text_column": text_column,
+            "id_column": id_column,
+            **settings,
+        }
+        chosen = Settings.from_dict(values)
+        make_folder(place)
+        try:
+            store = Store.open(_database(place, chosen), chosen)
+            try:
+                store.add_items(source.items)
+                # Last: with this file the folder is a project.
+                write_settings(place / SETTINGS, chosen)
+            except BaseException:
+                store.close()
+                raise
+        except BaseException:
+            for left in place.glob(f"{DATABASE}*"):
+                left.unlink()
+            raise
+        return cls(place, chosen, store)
+
+    @classmethod
+    def open(cls, folder: str | Path, *, clock: Clock = utc_now) -> Project:
+        """Open the project in `folder`."""
+        place = Path(folder).absolute()
+        if not (place / SETTINGS).is_file():
+            raise FileError(
+                f"a project at {place}", f"no {SETTINGS} in it", "make one with `sabal init`"
+            )
+        settings = read_settings(place / SETTINGS)
+        if settings.database_url is None and not (place / DATABASE).is_file():
+            raise FileError(
+                f"the database of the project at {place}",
+                f"no {DATABASE} in it",
+                "restore it from a copy, or make a new project",
+            )
+        return cls(place, settings, Store.open(_database(place, settings), settings, clock=clock))
+
+    @property
+    def items(self) -> list[Item]:
+        """The whole pool, by row."""
+        return self.store.items()
+
+    @property
+    def data(self) -> Path:
+        """The folder of images, or the file of texts."""
+        return Path(self.settings.data)
+
+    def data_file(self, relative: str) -> Path:
+        """A file below the folder of the data, and never one that is elsewhere."""
+        root = (self.data if self.data.is_dir() else self.data.parent).resolve()
+        try:
+            path = (root / relative).resolve()
+            inside = path.is_relative_to(root) and path.is_file()
+        except (OSError, ValueError, RuntimeError):
+            inside = False
+        if not inside:
+            raise FileError(
+                "a file in the folder of the data", repr(relative), "put it there, without links"
+            )
+        return path
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.store.close()
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _database(folder: Path, settings: Settings) -> str | Path:
+    return settings.database_url or folder / DATABASE

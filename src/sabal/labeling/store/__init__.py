@@ -1,0 +1,45 @@
+"""The store of a project: everything is a row, and nothing is overwritten."""
+
+from sabal.labeling.store.records import (
+    Advice,
+    Agreement,
+    Answer,
+    BatchItem,
+    Chosen,
+    CurvePoint,
+    ImportedLabel,
+    ImportReport,
+    Item,
+    LabelRow,
+    Leased,
+    Lesson,
+    Pace,
+    PersonPace,
+    Round,
+    Status,
+    Submission,
+    Training,
+)
+from sabal.labeling.store.store import Store
+
+__all__ = [
+    "Advice",
+    "Agreement",
+    "Answer",
+    "BatchItem",
+    "Chosen",
+    "CurvePoint",
+    "ImportReport",
+    "ImportedLabel",
+    "Item",
+    "LabelRow",
+    "Leased",
+    "Lesson",
+    "Pace",
+    "PersonPace",
+    "Round",
+    "Status",
+    "Store",
+    "Submission",
+    "Training",
+]

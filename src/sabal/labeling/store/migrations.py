@@ -1,0 +1,60 @@
+"""From an empty database to today's tables, by numbered steps that are recorded in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from sabal.errors import FileError
+from sabal.labeling.store import schema
+from sabal.labeling.store.connection import Database
+
+
+class Migration(NamedTuple):
+    """One step; its number never changes, nor what it does."""
+
+    number: int
+    name: str
+    apply: Callable[[sa.Connection], None]
+
+
+def _first_tables(connection: sa.Connection) -> None:
+    schema.metadata.create_all(connection)
+
+
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first tables", _first_tables),)
+
+
+def migrate(database: Database) -> None:
+    """Apply what is not recorded yet; a database of a later version is refused."""
+    with database.read() as connection:
+        applied = _applied(connection)
+    if applied == {step.number for step in MIGRATIONS}:
+        return
+    with database.write() as connection:
+        # Again: another process may have been quicker.
+        applied = _applied(connection)
+        later = applied - {step.number for step in MIGRATIONS}
+        if later:
+            raise FileError(
+                f"a database of at most version {MIGRATIONS[-1].number}",
+                f"version {max(later)}",
+                "install a newer sabal",
+            )
+        schema.migrations.create(connection, checkfirst=True)
+        for step in MIGRATIONS:
+            if step.number not in applied:
+                step.apply(connection)
+                connection.execute(
+                    schema.migrations.insert().values(
+                        number=step.number, name=step.name, applied_at=database.now_text()
+                    )
+                )
+
+
+def _applied(connection: sa.Connection) -> set[int]:
+    if not sa.inspect(connection).has_table("migrations"):
+        return set()
+    return set(connection.scalars(sa.select(schema.migrations.c.number)))

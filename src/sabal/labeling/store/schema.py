@@ -1,0 +1,125 @@
+"""The tables. Rows are added and never changed, but for leases and the end of a training."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+metadata = sa.MetaData()
+
+migrations = sa.Table(
+    "migrations",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("applied_at", sa.Text, nullable=False),
+)
+
+settings = sa.Table(
+    "settings",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+    sa.Column("recorded_at", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+items = sa.Table(
+    "items",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("key", sa.Text, nullable=False, unique=True),
+    sa.Column("kind", sa.Text, nullable=False),
+    sa.Column("content", sa.Text, nullable=False),
+)
+
+rounds = sa.Table(
+    "rounds",
+    metadata,
+    sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("strategy", sa.Text, nullable=False),
+    sa.Column("seed", sa.BigInteger),
+    sa.Column("chosen_at", sa.Text, nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("evidence", sa.JSON, nullable=False),
+    # No foreign key: a training names its round, and two tables cannot both come first.
+    sa.Column("training_id", sa.Integer),
+)
+
+batch_items = sa.Table(
+    "batch_items",
+    metadata,
+    sa.Column("round", sa.Integer, sa.ForeignKey("rounds.number"), primary_key=True),
+    sa.Column("rank", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), nullable=False, unique=True),
+    sa.Column("weight", sa.Float, nullable=False),
+    sa.Column("score", sa.Float, nullable=False),
+    sa.Column("role", sa.Text, nullable=False),
+    sa.Column("why", sa.JSON, nullable=False),
+    sa.CheckConstraint("role IN ('train', 'check')", name="batch_items_role"),
+)
+
+answers = sa.Table(
+    "answers",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("submission", sa.Text, nullable=False, unique=True),
+    sa.Column("annotator", sa.Text, nullable=False),
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), nullable=False),
+    # No foreign key: an imported answer keeps the round that it was given in elsewhere.
+    sa.Column("round", sa.Integer, nullable=False),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("label", sa.Text),
+    sa.Column("undoes", sa.Integer, sa.ForeignKey("answers.id"), unique=True),
+    sa.Column("seconds", sa.Float),
+    sa.Column("answered_at", sa.Text, nullable=False),
+    sa.Index("answers_of_item", "item_id", "annotator", "action", "id"),
+    sa.Index("answers_of_annotator", "annotator", "id"),
+    sa.CheckConstraint("(action = 'label') = (label IS NOT NULL)", name="answers_label"),
+    sa.CheckConstraint("(action = 'undo') = (undoes IS NOT NULL)", name="answers_undoes"),
+    sa.CheckConstraint("action IN ('label', 'skip', 'undo')", name="answers_action"),
+    sqlite_autoincrement=True,
+)
+
+leases = sa.Table(
+    "leases",
+    metadata,
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("annotator", sa.Text, primary_key=True),
+    sa.Column("round", sa.Integer, nullable=False),
+    sa.Column("leased_at", sa.Text, nullable=False),
+    sa.Column("expires_at", sa.Text, nullable=False),
+)
+
+trainings = sa.Table(
+    "trainings",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("round", sa.Integer, sa.ForeignKey("rounds.number"), nullable=False),
+    sa.Column("labels", sa.Integer, nullable=False),
+    sa.Column("last_answer", sa.Integer, nullable=False),
+    sa.Column("started_at", sa.Text, nullable=False),
+    sa.Column("finished_at", sa.Text),
+    sa.Column("seconds", sa.Float),
+    sa.Column("model", sa.Text),
+    sa.Column("error", sa.Text),
+    sqlite_autoincrement=True,
+)
+
+metrics = sa.Table(
+    "metrics",
+    metadata,
+    sa.Column("training_id", sa.Integer, sa.ForeignKey("trainings.id"), primary_key=True),
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Float, nullable=False),
+)
+
+states = sa.Table(
+    "states",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("progress", sa.Float, nullable=False),
+    sa.Column("error", sa.Text),
+    sa.Column("at", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)

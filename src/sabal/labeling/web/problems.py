@@ -1,0 +1,52 @@
+"""What went wrong, as JSON: what was expected, what came, what to do."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse, Response
+
+from sabal.errors import FileError, MissingPackageError, SabalError, UnknownNameError
+
+STATUS: tuple[tuple[type[SabalError], int], ...] = (
+    (UnknownNameError, 404),
+    (FileError, 503),  # the database: whoever sent an answer keeps it and tries again
+    (MissingPackageError, 409),
+    (SabalError, 400),
+)
+
+
+def problem(status: int, expected: str, got: str, fix: str) -> JSONResponse:
+    """An answer that says no."""
+    return JSONResponse(
+        {"error": {"expected": expected, "got": got, "fix": fix}}, status_code=status
+    )
+
+
+def tell_problems(app: FastAPI) -> None:
+    """Have every error of `app` told in this form."""
+
+    @app.exception_handler(SabalError)
+    def ours(request: Request, error: SabalError) -> Response:
+        status = next(code for kind, code in STATUS if isinstance(error, kind))
+        return problem(status, error.expected, error.got, error.fix)
+
+    @app.exception_handler(RequestValidationError)
+    def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "body"
+        return problem(
+            422,
+            f"a request as in /api/openapi.json ({place})",
+            str(first["msg"]),
+            f"correct {place} and send it again",
+        )
+
+    @app.exception_handler(HTTPException)
+    def refused(request: Request, error: HTTPException) -> Response:
+        answer = problem(
+            error.status_code, "an address of this app", str(error.detail), "go to /help"
+        )
+        answer.headers.update(error.headers or {})
+        return answer

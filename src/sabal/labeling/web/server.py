@@ -1,0 +1,111 @@
+"""Starts the app on this machine: a port, a token where one is needed, and a browser."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+
+import uvicorn
+
+from sabal.errors import InputError
+from sabal.labeling.project import Project
+from sabal.labeling.web.app import LOOPBACK, create_app
+
+USUAL_PORT = 8760
+
+
+def serve(
+    project: Project,
+    *,
+    host: str = "127.0.0.1",
+    port: int | None = None,
+    browser: bool = True,
+    token: str | None = None,
+    announce: Callable[[str], None] = print,
+) -> None:
+    """Run the app until it is interrupted.
+
+    port: a port of your own; None takes the usual one, or any free one when that is taken.
+    token: what whoever connects must show. Made up and announced when `host` can be reached from
+        other machines and none is given; on this machine alone none is needed.
+    """
+    listener = _listen(host, port)
+    outside = not _is_loopback(host)
+    if outside and token is None:
+        token = secrets.token_urlsafe(24)
+    app = create_app(project, token=token, allowed_hosts=("*",) if outside else LOOPBACK)
+    address = _address(host, listener.getsockname()[1], token)
+
+    def started() -> None:
+        announce(f"Labelling {project.settings.name} at {address} (Ctrl+C ends it)")
+        if browser:
+            webbrowser.open(address)
+
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+    # An interrupt is how it ends, once everything is stored and the worker is gone.
+    with listener, contextlib.suppress(KeyboardInterrupt):
+        _Server(config, started).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """Says when it listens, so that a browser does not come too early."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._tell_started = started
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, then tell."""
+        await super().startup(sockets)
+        self._tell_started()
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """A listening socket; the usual port may give way to a free one, a port asked for may not."""
+    if port is not None:
+        return _bind(host, port)
+    try:
+        return _bind(host, USUAL_PORT)
+    except InputError:
+        return _bind(host, 0)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise InputError("a host to listen at", f"{host} ({error})", "try 127.0.0.1") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(128)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise InputError(
+            f"a free port at {host}", f"{port} ({error})", "choose another port"
+        ) from None
+    return listener
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(host: str, port: int, token: str | None) -> str:
+    """Where a person goes: a machine that listens everywhere is reached by its name."""
+    if host in ("0.0.0.0", "::", ""):  # noqa: S104
+        host = socket.gethostname()
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{port}/" + (f"login?token={token}" if token else "")

@@ -1,0 +1,219 @@
+// The labelling page: keys and clicks become answers, answers go out, items come in.
+
+import { get, uuid } from "./api.js";
+import { Classes } from "./classes.js";
+import { Deck } from "./deck.js";
+import { Outbox } from "./outbox.js";
+import { askName, knownName } from "./person.js";
+import { Progress } from "./progress.js";
+import { Grid, drawOne, prepare, said } from "./view.js";
+import { drawReason } from "./waiting.js";
+
+const AHEAD = { one: 5, grid: 20 };
+const LOW = { one: 3, grid: 8 };
+const USUAL_PAUSE = 1000;
+const WAITING_PAUSE = 300;
+const MOST = 100;
+
+const at = (id) => document.getElementById(id);
+const deck = new Deck();
+const outbox = new Outbox(document.body.dataset.mark, drawSaved);
+const classes = new Classes((label) => answer({ label }));
+const grid = new Grid(at("grid"), (id) => {
+  deck.select(id);
+  draw();
+});
+const progress = new Progress(statusCame);
+let annotator = knownName();
+let view = localStorage.getItem("sabal:view") === "grid" ? "grid" : "one";
+let shownAt = performance.now();
+let shownCard = null;
+let lastCard = null;
+let filling = false;
+let ready = false;
+
+start();
+
+async function start() {
+  wire();
+  drawSaved();
+  draw();
+  if (!annotator) annotator = await askName();
+  at("person").textContent = annotator;
+  progress.again(0);
+  // What an earlier visit left behind comes first, or its items would be offered again.
+  await outbox.flush();
+  ready = true;
+  await fill();
+  setInterval(renew, (1000 * Number(at("main").dataset.lease)) / 3);
+}
+
+/** Fetch items ahead of time, so that the next one is here when it is wanted. */
+async function fill() {
+  if (!ready || deck.ahead >= LOW[view]) return;
+  await lease(deck.open - deck.ahead + AHEAD[view] + outbox.size);
+}
+
+/** Keep what is open ours for longer. */
+function renew() {
+  if (deck.open && !document.hidden) lease(deck.open + outbox.size);
+}
+
+async function lease(count) {
+  if (filling) return;
+  filling = true;
+  try {
+    const { items } = await get("/api/next", { annotator, count: Math.min(count, MOST) });
+    if (deck.add(items)) draw();
+    deck.cards.slice(deck.position).forEach(prepare);
+  } catch (error) {
+    if (error.final) warn(error.message);
+  }
+  filling = false;
+}
+
+/** Answer the shown item; the next one is drawn before anything is sent. */
+function answer(given) {
+  const before = deck.card;
+  if (!before || !annotator) return;
+  const again = Boolean(before.answer);
+  const seconds = Math.round(performance.now() - shownAt) / 1000;
+  const card = deck.answer(given);
+  draw();
+  if (!again && card.round === progress.status?.round) progress.count(1);
+  lastCard = card;
+  at("last").textContent = `Last: ${said(card)}`;
+  at("live").textContent = said(card);
+  warn("");
+  send("/api/labels", { item: card.id, ...given, seconds })
+    .then(({ guess }) => drawGuess(card, guess))
+    .catch((error) => {
+      deck.refuse(card.id);
+      warn(error.message);
+      draw();
+    });
+  fill();
+}
+
+function undo() {
+  if (!annotator) return;
+  const card = deck.undo();
+  if (card) {
+    draw();
+    if (card.round === progress.status?.round) progress.count(-1);
+  }
+  at("last").textContent = "";
+  send("/api/undo", {})
+    .then((sent) => undone(sent.answer, card))
+    .catch((error) => warn(error.message));
+}
+
+/** The server says what it undid: usually what is shown already, else an answer of before. */
+async function undone(stored, card) {
+  at("live").textContent = stored ? "Undone: answer it again" : "Nothing to undo";
+  if (!stored) at("last").textContent = "Nothing to undo";
+  if (!stored || stored.item === card?.id) return;
+  if (!deck.reopen(stored.item)) {
+    await lease(deck.open + AHEAD[view]);
+    deck.reopen(stored.item);
+  }
+  draw();
+}
+
+function send(path, body) {
+  return outbox.add(path, { submission: uuid(), annotator, ...body });
+}
+
+/** Decides when to ask for the status again. */
+function statusCame(status, before) {
+  const waiting = !deck.card;
+  if (status?.round !== before?.round || (waiting && status?.remaining > 0)) fill();
+  if (waiting) drawReason(status);
+  return progress.busy || (waiting && !status?.remaining) ? WAITING_PAUSE : USUAL_PAUSE;
+}
+
+function draw() {
+  const { card } = deck;
+  const alone = view === "one" || !card;
+  at("stage").dataset.view = view;
+  at("one").hidden = !card || !alone;
+  at("grid").hidden = alone;
+  at("message").hidden = Boolean(card);
+  at("skip").setAttribute("aria-disabled", String(!card));
+  at("view").querySelector("span").textContent = view === "one" ? "Grid" : "One";
+  classes.draw(card);
+  if (!card) drawReason(progress.status);
+  else if (view === "one") drawOne(at("one"), card);
+  else grid.draw(deck.page(), card);
+  if (card !== shownCard) {
+    shownCard = card;
+    shownAt = performance.now();
+    at("stage").dataset.item = card?.id ?? "";
+    if (!card) progress.again(0);
+  }
+}
+
+function drawGuess(card, guess) {
+  if (!guess || !card.answer || card !== lastCard) return;
+  const sure = guess.probability === null ? "" : ` (${Math.round(100 * guess.probability)} %)`;
+  const verdict = guess.label === card.answer.label ? "the model agrees" : `the model guessed ${guess.label}`;
+  at("last").textContent = `Last: ${said(card)} · ${verdict}${sure}`;
+}
+
+function drawSaved() {
+  const { size, stuck } = outbox;
+  at("saved").textContent = stuck ? `${size} kept here until the server answers` : size ? "Saving…" : "All saved";
+  at("saved").dataset.state = stuck ? "stuck" : size ? "sending" : "saved";
+}
+
+function warn(words) {
+  at("alert").textContent = words;
+  at("alert").hidden = !words;
+}
+
+function switchView() {
+  view = view === "one" ? "grid" : "one";
+  localStorage.setItem("sabal:view", view);
+  draw();
+  fill();
+}
+
+function move(step) {
+  deck.move(step);
+  draw();
+  fill();
+}
+
+function pressed(event) {
+  if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
+  if (event.target.closest("input, textarea, select")) return;
+  const key = event.key.toLowerCase();
+  const step = { arrowleft: -1, arrowright: 1 }[key];
+  const rows = { arrowup: -1, arrowdown: 1 }[key];
+  // A key that is held down looks around; it must not answer one item after the other.
+  if (event.repeat && !step && !rows) return;
+  if (/^[0-9]$/.test(key)) classes.press(key);
+  else if (step) move(step);
+  else if (rows && view === "grid" && deck.card) move(rows * grid.columns);
+  else if (key === "u") undo();
+  else if (key === "s") answer({ skip: true });
+  else if (key === "g") switchView();
+  else if (key === "/") classes.find();
+  else if (key === "?") at("help-dialog").showModal();
+  else return;
+  event.preventDefault();
+}
+
+function wire() {
+  document.addEventListener("keydown", pressed);
+  at("undo").addEventListener("click", undo);
+  at("skip").addEventListener("click", () => answer({ skip: true }));
+  at("back").addEventListener("click", () => move(-1));
+  at("forward").addEventListener("click", () => move(1));
+  at("view").addEventListener("click", switchView);
+  at("help").addEventListener("click", () => at("help-dialog").showModal());
+  at("person").addEventListener("click", () => askName().then(() => location.reload()));
+  document.addEventListener("visibilitychange", () => {
+    shownAt = performance.now();
+  });
+}

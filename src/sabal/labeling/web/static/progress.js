@@ -1,0 +1,102 @@
+// Where the project is: asked for again and again, and drawn.
+
+import { get } from "./api.js";
+
+const NEWS_LASTS = 8000;
+const WORDS = {
+  idle: "Ready",
+  waiting: "Ready",
+  features: "Reading the items",
+  training: "Learning from your labels",
+  choosing: "Choosing the next batch",
+  failed: "Learning failed",
+};
+const BUSY = ["features", "training", "choosing"];
+
+export class Progress {
+  status = null;
+  #changed;
+  #since = 0;
+  #news = "";
+  #timer = null;
+  #asking = false;
+
+  /** changed: called with the new status and the one before. */
+  constructor(changed) {
+    this.#changed = changed;
+    document.addEventListener("visibilitychange", () => this.again(0));
+  }
+
+  get busy() {
+    return BUSY.includes(this.status?.training);
+  }
+
+  /** Ask now, or after a pause; only one question is under way at any time. */
+  again(pause) {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#ask(), pause);
+  }
+
+  /** Count answers that the server has not told us about yet. */
+  count(step) {
+    this.#since += step;
+    this.draw();
+  }
+
+  async #ask() {
+    if (document.hidden || this.#asking) return;
+    this.#asking = true;
+    const before = this.status;
+    const counted = this.#since;
+    try {
+      this.status = await get("/api/status");
+      this.#since -= counted;
+      if (before && this.status.round > (before.round ?? -1)) this.#tellRound();
+    } catch {
+      // The outbox shows that the server is away; the next question may find it again.
+    }
+    this.#asking = false;
+    this.draw();
+    this.again(this.#changed(this.status, before));
+  }
+
+  #tellRound() {
+    const { round } = this.status;
+    this.#news = round
+      ? `The model has learned: batch ${round + 1} is here`
+      : "The first batch is here";
+    document.getElementById("live").textContent = this.#news;
+    setTimeout(() => {
+      this.#news = "";
+      this.draw();
+    }, NEWS_LASTS);
+  }
+
+  draw() {
+    const { status } = this;
+    if (!status) return;
+    const { size, answered } = status.batch;
+    const done = Math.max(0, Math.min(size, answered + this.#since));
+    const older = status.remaining - (size - answered);
+    put("batch-number", status.round === null ? "" : String(status.round + 1));
+    bar("batch-bar", done, size);
+    put("batch-text", `${done} of ${size}${older > 0 ? ` · ${older} older open` : ""}`);
+    bar("budget-bar", status.labelled, status.budget);
+    put("budget-text", `${status.labelled} of ${status.budget}`);
+    const pill = document.getElementById("training");
+    pill.dataset.state = this.busy ? "busy" : status.training;
+    const share = status.training === "features" ? ` ${Math.round(100 * status.progress)} %` : "";
+    pill.textContent = this.#news && !this.busy ? this.#news : WORDS[status.training] + share;
+    pill.classList.toggle("news", Boolean(this.#news) && !this.busy);
+  }
+}
+
+function put(id, words) {
+  document.getElementById(id).textContent = words;
+}
+
+function bar(id, value, max) {
+  const element = document.getElementById(id);
+  element.max = Math.max(max, 1);
+  element.value = value;
+}

@@ -1,0 +1,97 @@
+"""The worker: a process of its own that trains and chooses, so that labelling never waits.
+
+It lives as long as the other end of its standard input: closing that, or dying, ends it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import traceback
+from pathlib import Path
+
+from sabal.errors import SabalError
+from sabal.labeling.engine import Engine
+from sabal.labeling.project import Project
+
+POLL_SECONDS = 0.2
+AFTER_FAILURE_SECONDS = 30.0
+GRACE_SECONDS = 5.0
+NICENESS = 10
+
+
+class WorkerHandle:
+    """A running worker, seen from the process that started it."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still runs."""
+        return self._process.poll() is None
+
+    def stop(self) -> None:
+        """End it, after the step that it is at if that does not take long."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+        try:
+            self._process.wait(2 * GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def start_worker(project: Project) -> WorkerHandle:
+    """Start a worker for `project`; it opens the project for itself."""
+    command = [sys.executable, "-m", "sabal.labeling.worker", str(project.folder)]
+    return WorkerHandle(
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
+    )
+
+
+def work(folder: Path, stop: threading.Event) -> None:
+    """Do what is due, wait, and look again, until told to stop."""
+    with Project.open(folder) as project:
+        engine = Engine(project)
+        while not stop.is_set():
+            try:
+                done = engine.step()
+            except Exception as error:
+                # The state says it to people; a defect of ours is worth its traceback as well.
+                if not isinstance(error, SabalError):
+                    traceback.print_exc()
+                engine = Engine(project)
+                stop.wait(AFTER_FAILURE_SECONDS)
+                continue
+            if done is None:
+                stop.wait(POLL_SECONDS)
+
+
+def main() -> None:
+    """The process: python -m sabal.labeling.worker PROJECT."""
+    # Ctrl+C reaches every process of a terminal; the one that started us decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
+    stop = threading.Event()
+    threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
+    work(Path(sys.argv[1]), stop)
+
+
+def _end_with_parent(stop: threading.Event) -> None:
+    sys.stdin.buffer.read()
+    stop.set()
+    time.sleep(GRACE_SECONDS)
+    # Every step is whole or absent, so nothing is lost by not waiting for a long one.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

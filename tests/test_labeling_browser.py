@@ -1,0 +1,425 @@
+"""The labelling page in a real browser, driven by the keyboard as a person does."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from sabal.labeling.project import Project
+
+CHROMIUM = Path("/usr/bin/chromium")
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
+SERVE = (
+    "import sys; from sabal.labeling.project import Project; "
+    "from sabal.labeling.web import serve; "
+    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
+    "announce=lambda line: print(line, flush=True))"
+)
+WATCH_NEWS = """() => {
+  const pill = document.getElementById("training");
+  window.told = [];
+  new MutationObserver(() => window.told.push(pill.textContent)).observe(pill, {childList: true});
+}"""
+PATIENCE = 60_000
+"""Milliseconds until something is given up: a busy machine is slow, not wrong."""
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+if not CHROMIUM.exists():
+    pytest.skip(
+        "no /usr/bin/chromium: run scripts/install-chromium.sh as root", allow_module_level=True
+    )
+
+
+@dataclass
+class Room:
+    """A served project."""
+
+    address: str
+    folder: Path
+
+    def labels(self) -> list[tuple[str, str | None, str]]:
+        with Project.open(self.folder) as project:
+            return [(row.id, row.label, row.annotator) for row in project.store.labels()]
+
+    def skipped(self) -> list[str]:
+        with Project.open(self.folder) as project:
+            return [row.id for row in project.store.skipped()]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    with playwright.sync_playwright() as driver:
+        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def digits(tmp_path_factory) -> tuple[Path, dict[str, str]]:
+    """A folder of small images, and what each shows."""
+    from sklearn.datasets import load_digits
+
+    folder = tmp_path_factory.mktemp("digits")
+    images, targets = load_digits().images[:150], load_digits().target[:150]
+    truth = {}
+    for number, (image, target) in enumerate(zip(images, targets, strict=True)):
+        name = f"{number:03d}.png"
+        Image.fromarray((image * 15).astype("uint8")).save(folder / name)
+        truth[name] = str(target)
+    return folder, truth
+
+
+@pytest.fixture
+def open_room(tmp_path):
+    """Serves projects for the duration of a test."""
+    running = []
+
+    def start(project: Project) -> Room:
+        project.close()
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(project.folder)], stdout=subprocess.PIPE, text=True
+        )
+        running.append(process)
+        line = process.stdout.readline()
+        return Room(re.search(r"http://[^/]+/", line)[0], project.folder)
+
+    yield start
+    for process in running:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=30)
+        process.stdout.close()
+
+
+@pytest.fixture
+def room(open_room, digits, tmp_path) -> Room:
+    return open_room(digit_project(tmp_path, digits))
+
+
+def digit_project(tmp_path, digits, **settings) -> Project:
+    chosen = {
+        "classes": [str(n) for n in range(10)],
+        "backbone": "pixels",
+        "initial": 6,
+        "batch": 5,
+        "budget": 60,
+        "check_share": 0.2,
+        **settings,
+    }
+    return Project.create(tmp_path / "project", data=digits[0], name="Digits", **chosen)
+
+
+@pytest.fixture
+def visit(browser):
+    """Opens a page in a fresh profile; fails the test for any error or any foreign request."""
+    contexts, trouble = [], []
+
+    def open_page(room: Room, name: str | None = "ada", **options):
+        context = browser.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        contexts.append(context)
+        page = context.new_page()
+
+        def asked(request):
+            if not request.url.startswith(room.address):
+                trouble.append(f"a request to {request.url}")
+
+        page.on("request", asked)
+        page.on("pageerror", lambda error: trouble.append(f"an error: {error}"))
+        page.on("console", lambda said: trouble.append(said.text) if said.type == "error" else None)
+        page.goto(room.address)
+        if name is not None:
+            page.fill("#name", name)
+            page.keyboard.press("Enter")
+        page.trouble = trouble
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+def shown(page, other_than: str = "") -> str:
+    """The id of the item on the page, once there is one (another one)."""
+    page.wait_for_selector(
+        f"#stage[data-item]:not([data-item='']):not([data-item='{other_than}'])", state="attached"
+    )
+    return page.get_attribute("#stage", "data-item")
+
+
+def all_saved(page) -> None:
+    page.wait_for_selector("#saved[data-state=saved]")
+
+
+def answer_all(page, truth, count: int) -> list[str]:
+    """Label `count` items as they come."""
+    seen = []
+    for _ in range(count):
+        item = shown(page, seen[-1] if seen else "")
+        page.keyboard.press(truth[item])
+        seen.append(item)
+    all_saved(page)
+    return seen
+
+
+def test_a_batch_by_keyboard_then_the_model_learns_and_the_next_batch_comes(room, visit, digits):
+    page = visit(room)
+    assert page.title() == "Label · Digits"
+    page.evaluate(WATCH_NEWS)
+    first = answer_all(page, digits[1], 7)  # six items, and a check
+    assert len(set(first)) == 7
+    page.wait_for_selector("#batch-number:has-text('2')")
+    while "The model has learned: batch 2 is here" not in page.evaluate("window.told"):
+        page.wait_for_timeout(100)
+    second = answer_all(page, digits[1], 6)
+    assert not set(first) & set(second)
+    assert {(item, digits[1][item], "ada") for item in first + second} == set(room.labels())
+
+    page.click("nav >> text=Dashboard")
+    page.wait_for_selector("svg.curve")
+    assert "Too early to say" in page.inner_text(".advice")
+    assert page.inner_text(".figures dd >> nth=0").startswith("13")
+
+
+def test_undo_goes_back_one_by_one(room, visit, digits):
+    page = visit(room)
+    first, second, third = answer_all(page, digits[1], 3)
+    fourth = shown(page, third)
+    page.keyboard.press("u")
+    assert shown(page, fourth) == third
+    page.keyboard.press("u")
+    assert shown(page, third) == second
+    all_saved(page)
+    assert [item for item, _, _ in room.labels()] == [first]
+    page.keyboard.press("0")
+    all_saved(page)
+    assert (second, "0", "ada") in room.labels()
+
+
+def test_undo_reaches_back_beyond_a_reload(room, visit, digits):
+    page = visit(room)
+    first = answer_all(page, digits[1], 1)[0]
+    page.reload()
+    second = shown(page)
+    assert second != first
+    page.keyboard.press("u")
+    assert shown(page, second) == first
+    assert room.labels() == []
+    page.keyboard.press(digits[1][first])
+    assert shown(page, first) == second
+    page.keyboard.press("u")
+    page.keyboard.press("u")
+    page.wait_for_selector("#last:has-text('Nothing to undo')")
+
+
+def test_skipping(room, visit):
+    page = visit(room)
+    first = shown(page)
+    page.keyboard.press("s")
+    shown(page, first)
+    all_saved(page)
+    assert room.skipped() == [first]
+    assert room.labels() == []
+
+
+def test_a_reload_in_the_middle_goes_on_where_it_was(room, visit, digits):
+    page = visit(room)
+    answered = answer_all(page, digits[1], 3)
+    fourth = shown(page, answered[-1])
+    page.reload()
+    assert shown(page) == fourth
+    assert page.inner_text("#person") == "ada"
+    assert not page.is_visible("#name-dialog")
+    assert [item for item, _, _ in room.labels()] == answered
+
+
+def test_two_people_never_get_the_same_item(room, visit, digits):
+    ada, bob = visit(room, "ada"), visit(room, "bob")
+    mine, yours = [shown(ada)], [shown(bob)]
+    for page, seen in [(ada, mine), (bob, yours), (ada, mine)]:
+        page.keyboard.press(digits[1][seen[-1]])
+        all_saved(page)
+        if len(room.labels()) < 3:
+            seen.append(shown(page, seen[-1]))
+    assert not set(mine) & set(yours)
+    assert {who for _, _, who in room.labels()} == {"ada", "bob"}
+    assert len({item for item, _, _ in room.labels()}) == 3
+
+
+def test_the_guess_is_nowhere_before_the_answer(open_room, visit, digits, tmp_path):
+    room = open_room(digit_project(tmp_path, digits, show_guess=True))
+    page = visit(room)
+    received = []
+    page.on("response", lambda response: received.append(response))
+    answer_all(page, digits[1], 7)
+    item = shown(page)
+    page.wait_for_selector("#batch-number:has-text('2')")
+    with Project.open(room.folder) as project:
+        second = {each.item: each.why["guess"] for each in project.store.batch(1)}
+    while item not in second:
+        page.keyboard.press(digits[1][item])
+        item = shown(page, item)
+    all_saved(page)
+    probability = str(second[item]["probability"])
+    assert "guess" not in page.inner_html("#stage")
+    assert "guess" not in page.inner_text("#last")
+    assert not [each for each in received if "/api/" in each.url and probability in each.text()]
+    page.keyboard.press(digits[1][item])
+    page.wait_for_selector("#last:has-text('the model')")
+
+
+def test_what_is_said_while_the_server_is_away_is_kept_and_sent_once(room, visit, digits):
+    page = visit(room)
+    items = [shown(page)]
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    page.keyboard.press(digits[1][items[0]])
+    items.append(shown(page, items[0]))
+    page.keyboard.press(digits[1][items[1]])
+    page.wait_for_selector("#saved[data-state=stuck]")
+    assert room.labels() == []
+    kept = page.evaluate("Object.keys(localStorage).filter(key => key.includes('outbox')).length")
+    assert kept == 2
+    page.context.set_offline(False)
+    page.reload()
+    all_saved(page)
+    assert shown(page) not in items
+    assert room.labels() == [(item, digits[1][item], "ada") for item in items]
+    # The browser reports requests that failed for want of a network.
+    page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
+
+
+def test_the_grid_is_walked_with_arrows(room, visit, digits):
+    page = visit(room)
+    shown(page)
+    page.keyboard.press("g")
+    page.wait_for_selector("#grid li >> nth=6")
+    assert page.locator("#grid li").count() == 7
+    first = shown(page)
+    page.keyboard.press("ArrowRight")
+    second = shown(page, first)
+    page.keyboard.press(digits[1][second])
+    third = shown(page, second)
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert shown(page, third) == first
+    assert page.inner_text("#grid li >> nth=1") == digits[1][second]
+    assert page.get_attribute("#grid li >> nth=0", "aria-selected") == "true"
+    all_saved(page)
+    assert room.labels() == [(second, digits[1][second], "ada")]
+    page.keyboard.press("g")
+    assert page.is_visible("#one img")
+
+
+def test_an_answer_can_be_changed_by_going_back(room, visit):
+    page = visit(room)
+    first = shown(page)
+    page.keyboard.press("1")
+    second = shown(page, first)
+    page.keyboard.press("ArrowLeft")
+    assert shown(page, second) == first
+    assert page.get_attribute("#classes [data-label='1']", "aria-pressed") == "true"
+    page.keyboard.press("7")
+    assert shown(page, first) == second
+    all_saved(page)
+    assert room.labels() == [(first, "7", "ada")]
+
+
+def test_a_key_that_is_held_down_answers_once(room, visit):
+    page = visit(room)
+    first = shown(page)
+    for _ in range(4):
+        page.keyboard.down("3")
+    page.keyboard.up("3")
+    shown(page, first)
+    all_saved(page)
+    assert room.labels() == [(first, "3", "ada")]
+
+
+def test_many_classes_by_number_and_by_name(open_room, visit, tmp_path):
+    (tmp_path / "texts.csv").write_text(
+        "body\n" + "".join(f'"text {n} <b>bold</b> 🙂"\n' for n in range(30)), encoding="utf-8"
+    )
+    names = [f"<i>class</i> {chr(65 + n)}" for n in range(12)]
+    room = open_room(
+        Project.create(
+            tmp_path / "project",
+            data=tmp_path / "texts.csv",
+            text_column="body",
+            classes=names,
+            backbone="tfidf",
+            initial=5,
+        )
+    )
+    page = visit(room)
+    first = shown(page)
+    assert "<b>bold</b> 🙂" in page.inner_text("#one")
+    page.keyboard.press("1")
+    page.keyboard.press("2")
+    second = shown(page, first)
+    page.keyboard.press("/")
+    page.keyboard.type("CLASS</i> c")
+    page.keyboard.press("Enter")
+    shown(page, second)
+    all_saved(page)
+    assert [(item, label) for item, label, _ in room.labels()] == [
+        (first, names[11]),
+        (second, names[2]),
+    ]
+
+
+def test_help_opens_and_closes_with_the_keyboard(room, visit):
+    page = visit(room)
+    shown(page)
+    page.keyboard.press("?")
+    page.wait_for_selector("#help-dialog[open]")
+    page.keyboard.press("1")  # keys do nothing behind a dialog
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#help-dialog", state="hidden")
+    assert room.labels() == []
+
+
+def test_everything_has_a_name_and_fits_a_phone(room, visit, digits):
+    page = visit(room, viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True)
+    answer_all(page, digits[1], 1)
+    for path in ("", "dashboard", "help"):
+        page.goto(room.address + path)
+        wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+        assert wide <= 0, path
+        nameless = page.evaluate(
+            "[...document.querySelectorAll('button, a, input, img, progress')]"
+            ".filter(each => !(each.innerText?.trim() || each.getAttribute('aria-label')"
+            " || each.hasAttribute('alt') || each.labels?.length"
+            " || each.closest('[hidden], dialog')))"
+            ".map(each => each.outerHTML)"
+        )
+        assert nameless == [], path
+
+
+def test_the_page_is_usable_by_touch(room, visit, digits):
+    page = visit(room, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    first = shown(page)
+    page.tap(f"#classes [data-label='{digits[1][first]}']")
+    second = shown(page, first)
+    page.tap("#undo")
+    assert shown(page, second) == first
+    page.tap("#skip")
+    assert shown(page, first) == second
+    all_saved(page)
+    assert room.skipped() == [first]

@@ -1,0 +1,693 @@
+"""The store: answers are durable, counted once, never overwritten, and can be replayed."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.schema import CreateTable
+
+from labeling_helpers import STRANGE, Clock, answer, open_store, settings, standing, undo
+from sabal.errors import FileError, InputError, UnknownNameError
+from sabal.labeling.store import Chosen, ImportedLabel, Item, Store, Submission, migrations, schema
+from sabal.labeling.store.connection import Database
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    made = open_store(tmp_path / "s.db", clock=clock)
+    yield made
+    made.close()
+
+
+def keys(leased):
+    return [each.item for each in leased]
+
+
+def tables(path):
+    with sqlite3.connect(path) as connection:
+        return {
+            name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()  # noqa: S608
+            for name in ("answers", "rounds", "batch_items", "items", "migrations", "settings")
+        }
+
+
+# Submissions
+
+
+def test_an_answer_is_there_when_the_store_is_opened_again(tmp_path, store):
+    given = answer(store, "i0", "dog", seconds=1.5)
+    assert (given.item, given.label, given.round, given.action) == ("i0", "dog", 0, "label")
+    again = Store.open(tmp_path / "s.db")
+    assert again.history() == [given]
+    assert again.history()[0].seconds == 1.5
+    assert again.settings == store.settings
+    again.close()
+
+
+def test_a_submission_counts_once(store):
+    sent = Submission("a", "ann", "i0", "cat", seconds=1.0)
+    first = store.submit(sent)
+    assert store.submit(sent) == first
+    assert store.submit(replace(sent, seconds=9.0)) == first
+    assert len(store.history()) == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"label": "dog"}, {"item": "i1"}, {"annotator": "bob"}, {"label": None, "skip": True}],
+)
+def test_a_submission_id_with_other_content_is_refused(store, other):
+    sent = Submission("a", "ann", "i0", "cat")
+    store.submit(sent)
+    with pytest.raises(InputError, match="id of its own"):
+        store.submit(replace(sent, **other))
+    assert standing(store) == [("i0", "cat", "ann")]
+
+
+@pytest.mark.parametrize(
+    ("sent", "error", "said"),
+    [
+        (Submission("a", "ann", "nobody", "cat"), UnknownNameError, "id of an item"),
+        (Submission("a", "ann", "i0", "cow"), UnknownNameError, "a class out of cat, dog"),
+        (Submission("a", "ann", "i0", "cat", skip=True), InputError, "either a label or a skip"),
+        (Submission("a", "ann", "i0"), InputError, "either a label or a skip"),
+        (Submission("", "ann", "i0", "cat"), InputError, "submission"),
+        (Submission("a", " ", "i0", "cat"), InputError, "annotator"),
+        (Submission("a", "a" * 201, "i0", "cat"), InputError, "annotator"),
+        (Submission("a", "ann", "i0", "cat", seconds=-1.0), InputError, "seconds"),
+        (Submission("a", "ann", "i0", "cat", seconds=float("nan")), InputError, "seconds"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_and_leaves_no_trace(store, sent, error, said):
+    with pytest.raises(error, match=said):
+        store.submit(sent)
+    assert store.history() == []
+
+
+def test_an_item_that_was_not_chosen_cannot_be_answered(tmp_path):
+    store = open_store(tmp_path / "s.db", items=3, batch=2)
+    with pytest.raises(InputError, match="not chosen"):
+        answer(store, "i2")
+    store.close()
+
+
+def test_threads_may_submit_the_same_at_the_same_time(tmp_path):
+    store = open_store(tmp_path / "s.db", items=40)
+    together = threading.Barrier(8)
+
+    def work(person):
+        together.wait()
+        for k in range(40):
+            # Everyone sends the same submission; only one of them is stored.
+            store.submit(Submission(f"same-{k}", "ann", f"i{k}", "cat"))
+            store.submit(Submission(f"{person}-{k}", f"p{person}", f"i{k}", "dog"))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(work, range(8)))
+    history = store.history()
+    assert len(history) == len({each.submission for each in history}) == 40 * 9
+    assert len(store.labels()) == 40 * 9
+    store.close()
+
+
+def test_stores_of_two_processes_see_each_other(tmp_path, store):
+    other = Store.open(tmp_path / "s.db")
+    answer(store, "i0")
+    answer(other, "i1", who="bob")
+    assert standing(store) == standing(other) == [("i0", "cat", "ann"), ("i1", "cat", "bob")]
+    other.close()
+
+
+def test_sqlite_is_durable_and_holds_its_foreign_keys(store):
+    with store.database.read() as connection:
+        pragmas = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
+        }
+    assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    with pytest.raises(sa.exc.IntegrityError), store.database.write() as connection:
+        connection.execute(schema.leases.insert().values(
+            item_id=99, annotator="a", round=0, leased_at="", expires_at=""
+        ))  # fmt: skip
+
+
+# Undo
+
+
+def test_undo_takes_back_the_latest_answer_and_leases_the_item_again(store):
+    answer(store, "i0")
+    last = answer(store, "i1", "dog")
+    undone = undo(store)
+    assert (undone.action, undone.item, undone.undoes) == ("undo", "i1", last.id)
+    assert standing(store) == [("i0", "cat", "ann")]
+    assert keys(store.next("ann", 1)) == ["i1"]
+    assert "i1" not in keys(store.next("bob", 10))
+    assert undo(store).item == "i0"
+    assert undo(store) is None
+    assert len(store.history()) == 4
+
+
+def test_undo_counts_once(store):
+    answer(store, "i0")
+    answer(store, "i1")
+    first = store.undo("ann", "u")
+    assert store.undo("ann", "u") == first
+    assert standing(store) == [("i0", "cat", "ann")]
+    with pytest.raises(InputError, match="id of its own"):
+        store.undo("bob", "u")
+    with pytest.raises(InputError, match="id of its own"):
+        store.submit(Submission("u", "ann", "i1", "cat"))
+
+
+def test_undo_is_of_ones_own_answers(store):
+    answer(store, "i0", who="ann")
+    assert undo(store, who="bob") is None
+    assert standing(store) == [("i0", "cat", "ann")]
+
+
+def test_a_skip_can_be_undone_and_answered(store):
+    answer(store, "i0", None)
+    assert [row.id for row in store.skipped()] == ["i0"]
+    assert store.skipped()[0].label is None
+    undo(store)
+    answer(store, "i0", "dog")
+    assert store.skipped() == []
+    assert standing(store) == [("i0", "dog", "ann")]
+
+
+def test_the_later_answer_of_a_person_stands(store):
+    answer(store, "i0", "cat")
+    answer(store, "i0", "dog")
+    assert standing(store) == [("i0", "dog", "ann")]
+    undo(store)
+    assert standing(store) == []
+
+
+# History
+
+
+def test_history_is_never_overwritten(tmp_path, store):
+    path = tmp_path / "s.db"
+    before = tables(path)
+    for act in (
+        lambda: answer(store, "i0", "cat"),
+        lambda: answer(store, "i0", "dog"),
+        lambda: undo(store),
+        lambda: answer(store, "i1", None),
+        lambda: undo(store),
+        lambda: store.add_training(0, 0, 3),
+        lambda: store.import_labels([ImportedLabel("i2", "cat", "eve")]),
+    ):
+        act()
+        after = tables(path)
+        for name, rows in before.items():
+            assert after[name][: len(rows)] == rows, f"{name} changed"
+        before = after
+
+
+ACTIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["ann", "bob"]),
+        st.sampled_from(["undo", None, "cat", "dog"]),
+        st.integers(0, 3),
+    ),
+    max_size=14,
+)
+
+
+def naive_standing(history):
+    """The rule as it is said: walk through the history and keep what stands."""
+    stands = {}
+    for each in history:
+        if each.action == "undo":
+            stands = {place: kept for place, kept in stands.items() if kept.id != each.undoes}
+        else:
+            stands[each.annotator, each.item] = each
+    kept = sorted(stands.values(), key=lambda each: each.id)
+    return [(x.item, x.label, x.annotator) for x in kept if x.action == "label"]
+
+
+@given(ACTIONS)
+@examples(max_examples=25)
+def test_history_can_be_replayed_to_any_moment(actions):
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder) / "s.db", items=4, overlap=2)
+        seen = {}
+        for who, what, item in actions:
+            done = undo(store, who) if what == "undo" else answer(store, f"i{item}", what, who)
+            if done is not None:
+                seen[done.id] = standing(store)
+                assert seen[done.id] == naive_standing(store.history())
+        for number, then in seen.items():
+            assert [(x.id, x.label, x.annotator) for x in store.labels(until=number)] == then
+        store.close()
+
+
+# Leases
+
+
+def test_two_people_never_hold_the_same_item(store):
+    ann, bob = store.next("ann", 4), store.next("bob", 4)
+    assert keys(ann) == ["i0", "i1", "i2", "i3"]
+    assert keys(bob) == ["i4", "i5"]
+    assert [each.rank for each in ann] == [1, 2, 3, 4]
+    assert ann[0].content == "text 0"
+
+
+def test_own_leases_come_first_again(store):
+    store.next("bob", 2)
+    held = keys(store.next("ann", 2))
+    answer(store, "i0", who="bob")
+    undo(store, "bob")
+    assert keys(store.next("ann", 2)) == held == ["i2", "i3"]
+    assert keys(store.next("ann", 3)) == ["i2", "i3", "i4"]
+
+
+def test_an_answered_item_is_not_given_out_again(store):
+    store.next("ann", 2)
+    answer(store, "i0")
+    assert keys(store.next("ann", 2)) == ["i1", "i2"]
+    assert "i0" not in keys(store.next("bob", 10))
+
+
+def test_a_lease_runs_out(store, clock):
+    assert len(store.next("ann", 6)) == 6
+    assert store.next("bob", 6) == []
+    clock.pass_(299)
+    assert store.next("bob", 6) == []
+    clock.pass_(1)
+    assert len(store.next("bob", 4)) == 4
+    assert keys(store.next("ann", 6)) == ["i4", "i5"]
+
+
+def test_asking_again_prolongs_a_lease(store, clock):
+    first = store.next("ann", 6)
+    clock.pass_(200)
+    later = store.next("ann", 6)
+    assert later[0].expires_at > first[0].expires_at
+    clock.pass_(200)
+    assert store.next("bob", 6) == []
+
+
+def test_an_answer_after_the_lease_ran_out_is_kept(store, clock):
+    store.next("ann", 1)
+    clock.pass_(400)
+    store.next("bob", 1)
+    answer(store, "i0", "dog", "bob")
+    answer(store, "i0", "cat", "ann")
+    assert standing(store) == [("i0", "dog", "bob"), ("i0", "cat", "ann")]
+    assert [(each.item, each.label) for each in store.lessons()] == [(0, "dog")]
+
+
+def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):
+    store = open_store(tmp_path / "s.db", items=80)
+    together = threading.Barrier(8)
+
+    def ask(person):
+        together.wait()
+        return keys(store.next(f"p{person}", 10))
+
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(ask, range(8)))
+    everything = [item for each in given for item in each]
+    assert len(everything) == len(set(everything)) == 80
+    store.close()
+
+
+def test_batches_are_given_out_in_order(tmp_path):
+    store = open_store(tmp_path / "s.db", items=6, batch=2)
+    store.add_round(1, [Chosen(5), Chosen(3)], strategy="sabal")
+    assert keys(store.next("ann", 9)) == ["i0", "i1", "i5", "i3"]
+    store.close()
+
+
+# Overlap
+
+
+def test_an_item_goes_to_as_many_people_as_overlap_says(tmp_path):
+    store = open_store(tmp_path / "s.db", items=2, overlap=2)
+    assert keys(store.next("ann", 9)) == keys(store.next("bob", 9)) == ["i0", "i1"]
+    assert store.next("eve", 9) == []
+    answer(store, "i0", "cat", "ann")
+    answer(store, "i0", "dog", "bob")
+    assert store.status().remaining == 1
+    assert store.next("eve", 9) == []
+    assert keys(store.next("ann", 9)) == ["i1"]
+    store.close()
+
+
+def test_the_majority_decides_and_the_earliest_breaks_ties(tmp_path):
+    store = open_store(tmp_path / "s.db", items=2, overlap=3, classes=("a", "b", "c"))
+    for who, label in (("ann", "a"), ("bob", "b"), ("eve", "b")):
+        answer(store, "i0", label, who)
+    for who, label in (("ann", "c"), ("bob", "a")):
+        answer(store, "i1", label, who)
+    assert [each.label for each in store.lessons()] == ["b", "c"]
+    assert [each.label for each in store.batch()] == ["b", "c"]
+    assert store.batch()[0].answered_by == ("ann", "bob", "eve")
+    store.close()
+
+
+def test_agreement_of_people(tmp_path):
+    store = open_store(tmp_path / "s.db", items=4, overlap=2)
+    assert store.agreement() is None
+    for k, (one, two) in enumerate(
+        [("cat", "cat"), ("dog", "dog"), ("cat", "dog"), ("dog", "dog")]
+    ):
+        answer(store, f"i{k}", one, "ann")
+        answer(store, f"i{k}", two, "bob")
+    found = store.agreement()
+    assert (found.share, found.pairs) == (0.75, 4)
+    # By chance: ann has 2 of 4 cats, bob 1 of 4.
+    by_chance = 0.5 * 0.25 + 0.5 * 0.75
+    assert found.kappa == pytest.approx((0.75 - by_chance) / (1 - by_chance))
+    store.close()
+
+
+def test_agreement_on_a_single_class_has_no_kappa(tmp_path):
+    store = open_store(tmp_path / "s.db", items=1, overlap=2)
+    answer(store, "i0", "cat", "ann")
+    answer(store, "i0", "cat", "bob")
+    assert (store.agreement().share, store.agreement().kappa) == (1.0, None)
+    store.close()
+
+
+# Reading
+
+
+def test_status_counts_items(store):
+    answer(store, "i0")
+    answer(store, "i1", None)
+    found = store.status()
+    assert (found.round, found.labelled, found.skipped, found.remaining) == (0, 1, 1, 4)
+    assert (found.items, found.budget, found.classes) == (6, 500, ("cat", "dog"))
+    assert (found.training, found.finished, found.metrics) == ("idle", False, {})
+    for k in range(2, 6):
+        answer(store, f"i{k}")
+    assert store.status().finished
+
+
+def test_status_before_the_first_batch(tmp_path):
+    store = open_store(tmp_path / "s.db", batch=0)
+    found = store.status()
+    assert (found.round, found.remaining, found.finished) == (None, 0, False)
+    assert store.batch() == store.next("ann", 3) == store.labels() == store.curve() == []
+    assert store.advice().verdict == "too-early"
+    store.close()
+
+
+def test_the_state_of_the_worker_is_told_and_kept(store):
+    for state in ("features", "features", "training", "failed"):
+        store.set_state(state, 0.5, "no disk" if state == "failed" else None)
+    found = store.status()
+    assert (found.training, found.progress, found.error) == ("failed", 0.5, "no disk")
+    with store.database.read() as connection:
+        assert len(connection.execute(sa.select(schema.states)).all()) == 3
+    with pytest.raises(InputError, match="a state out of"):
+        store.set_state("asleep")
+
+
+def test_labels_carry_round_weight_role_and_time(tmp_path, clock):
+    store = open_store(tmp_path / "s.db", batch=0, clock=clock)
+    store.add_round(
+        0,
+        [Chosen(3, weight=2.5, score=0.5, why={"represents": 7}), Chosen(1, role="check")],
+        strategy="sabal",
+        seed=4_000_000_000,
+        evidence={"bad": float("nan")},
+        seconds=0.1,
+    )
+    answer(store, "i3", "dog")
+    row = store.labels()[0]
+    assert (row.id, row.round, row.weight, row.role) == ("i3", 0, 2.5, "train")
+    assert row.time == "2026-01-01T00:00:00.000000+00:00"
+    batch = store.batch(0)
+    assert [(x.item, x.rank, x.label, x.role) for x in batch] == [
+        ("i3", 1, "dog", "train"),
+        ("i1", 2, None, "check"),
+    ]
+    assert store.why("i3") == batch[0].why == {"represents": 7}
+    assert store.why("i0") == {}
+    assert (store.rounds()[0].evidence, store.rounds()[0].seed) == ({"bad": None}, 4_000_000_000)
+    store.close()
+
+
+def test_a_round_that_is_there_is_not_added_again(store):
+    assert not store.add_round(0, [], strategy="random")
+    assert not store.add_round(1, [Chosen(0)], strategy="random")
+    assert [each.number for each in store.rounds()] == [0]
+
+
+def test_class_balance_has_every_class(store):
+    answer(store, "i0", "dog")
+    answer(store, "i1", "dog")
+    assert store.class_balance() == {"cat": 0, "dog": 2}
+
+
+def test_pace_leaves_out_breaks(store, clock):
+    for k, seconds in enumerate((2.0, 4.0, 900.0)):
+        answer(store, f"i{k}", seconds=seconds)
+    for k in range(3):
+        clock.pass_(10 if k else 5000)
+        answer(store, f"i{k + 3}", who="bob")
+    found = store.pace()
+    assert found.by_annotator["ann"].median_seconds == 3.0
+    assert found.by_annotator["ann"].labels_per_hour == 1200.0
+    assert found.by_annotator["bob"].labels == 3
+    assert found.by_annotator["bob"].median_seconds == 10.0
+    assert found.median_seconds == 7.0
+
+
+def measured(store, accuracies, checks):
+    for k, accuracy in enumerate(accuracies):
+        if k:
+            store.add_round(k, [Chosen(k)], strategy="sabal")
+        number = store.add_training(k, 20 * (k + 1), 0)
+        store.finish_training(
+            number, seconds=0.1, model="m", metrics={"accuracy": accuracy, "checks": checks}
+        )
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "checks", "verdict"),
+    [
+        ([0.5, 0.6, 0.7], 100, "too-early"),
+        ([0.5, 0.6, 0.7, 0.8], 5, "too-early"),
+        ([0.5, 0.6, 0.7, 0.8], 100, "helping"),
+        ([0.5, 0.6, 0.7, 0.8], 12, "unclear"),
+        ([0.8, 0.8, 0.8, 0.8], 100, "unclear"),
+        ([0.8, 0.8, 0.8, 0.8], 20_000, "not-helping"),
+        ([0.2, 0.9, 0.9, 0.9, 0.9], 20_000, "not-helping"),
+    ],
+)
+def test_advice_says_no_more_than_the_interval_allows(tmp_path, accuracies, checks, verdict):
+    store = open_store(tmp_path / "s.db", batch=1)
+    measured(store, accuracies, checks)
+    assert store.advice().verdict == verdict
+    assert store.advice().text.endswith(".")
+    store.close()
+
+
+def test_the_curve_has_wilson_intervals(tmp_path):
+    store = open_store(tmp_path / "s.db", batch=1)
+    measured(store, [0.9], 10)
+    (point,) = store.curve()
+    assert (point.round, point.labels, point.accuracy, point.checks) == (0, 20, 0.9, 10)
+    # The textbook's 9 of 10.
+    assert (point.low, point.high) == pytest.approx((0.5958, 0.9821), abs=1e-4)
+    store.close()
+
+
+def test_a_training_ends_once(store):
+    number = store.add_training(0, 3, 7)
+    assert store.trainings()[0].finished_at is None
+    store.finish_training(number, seconds=0.5, error="no memory")
+    found = store.trainings()[0]
+    assert (found.error, found.labels, found.last_answer) == ("no memory", 3, 7)
+    with pytest.raises(InputError, match="under way"):
+        store.finish_training(number, seconds=0.5)
+
+
+# Imports
+
+
+def test_importing_twice_adds_nothing(store):
+    rows = [
+        ImportedLabel("i0", "cat", "eve", 0, "2026-01-31T09:30:00Z"),
+        ImportedLabel("i1", None, "eve", skip=True),
+        ImportedLabel("gone", "cat", "eve"),
+        ImportedLabel("gone", "dog", "eve"),
+    ]
+    first, again = store.import_labels(rows), store.import_labels(rows)
+    assert (first.added, first.already, first.skipped, first.unknown) == (2, 0, 1, ["gone"])
+    assert (again.added, again.already, again.skipped, again.unknown) == (0, 2, 0, ["gone"])
+    assert store.labels()[0].time == "2026-01-31T09:30:00.000000+00:00"
+    assert store.status().skipped == 1
+
+
+def test_a_label_changed_here_is_not_taken_back_by_the_same_file(store):
+    rows = [ImportedLabel("i0", "cat", "eve", time="2026-01-31T09:30:00Z")]
+    store.import_labels(rows)
+    answer(store, "i0", "dog", "eve")
+    assert store.import_labels(rows).added == 0
+    assert standing(store) == [("i0", "dog", "eve")]
+
+
+def test_an_export_come_home_adds_nothing(store):
+    answer(store, "i0", "dog")
+    row = store.labels()[0]
+    home = ImportedLabel(row.id, row.label, row.annotator, row.round, row.time)
+    assert store.import_labels([home]).already == 1
+    assert len(store.history()) == 1
+
+
+def test_labels_move_to_another_project_as_they_are(tmp_path, store, clock):
+    clock.pass_(0.123456)
+    store.add_items([Item(6, "i6", "text", "x")])
+    store.add_round(1, [Chosen(6, weight=0.1 + 0.2, role="check")], strategy="sabal")
+    answer(store, "i6", "dog")
+    answer(store, "i0", "cat")
+    rows = store.labels()
+    other = open_store(tmp_path / "o.db", items=7, batch=0)
+    report = other.import_labels(
+        ImportedLabel(x.id, x.label, x.annotator, x.round, x.time, False, x.weight, x.role)
+        for x in rows
+    )
+    assert report.added == 2
+    assert other.labels() == rows
+    assert [(each.number, each.strategy) for each in other.rounds()] == [(-1, "import")]
+    assert other.status().labelled == 2
+    # A second file joins the first, and rounds of our own come after.
+    other.import_labels([ImportedLabel("i3", "cat", "eve")])
+    other.add_round(0, [Chosen(4)], strategy="typiclust")
+    assert [x.item for x in other.batch(-1)] == ["i6", "i0", "i3"]
+    assert [x.item for x in other.batch()] == ["i4"]
+    other.close()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        ImportedLabel("i1", "cow", "eve"),
+        ImportedLabel("i1", "cat", ""),
+        ImportedLabel("i1", None, "eve"),
+        ImportedLabel("i1", "cat", "eve", time="yesterday"),
+        ImportedLabel("i1", "cat", "eve", role="judge"),
+    ],
+)
+def test_an_import_is_whole_or_absent(store, bad):
+    with pytest.raises((InputError, UnknownNameError)):
+        store.import_labels([ImportedLabel("i0", "cat", "eve"), bad])
+    assert store.history() == []
+
+
+# Texts
+
+
+def test_strange_texts_survive(tmp_path):
+    path = tmp_path / "s.db"
+    store = Store.open(path, settings(classes=STRANGE))
+    store.add_items(Item(row, text, "text", text * 3) for row, text in enumerate(STRANGE))
+    store.add_round(0, [Chosen(row) for row in range(len(STRANGE))], strategy="random")
+    for text in STRANGE:
+        answer(store, text, text, who=text)
+    store.close()
+    again = Store.open(path)
+    assert [(x.id, x.label, x.annotator) for x in again.labels()] == [(x, x, x) for x in STRANGE]
+    assert [x.content for x in again.items()] == [text * 3 for text in STRANGE]
+    assert again.settings.classes == STRANGE
+    assert again.class_balance() == dict.fromkeys(STRANGE, 1)
+    again.close()
+
+
+def test_two_items_of_one_key_are_refused(store):
+    with pytest.raises(InputError, match="key of its own"):
+        store.add_items([Item(6, "i0", "text", "")])
+    assert len(store.items()) == 6
+    with pytest.raises(UnknownNameError):
+        store.item("i6")
+
+
+# The database
+
+
+def test_migrations_are_recorded_and_applied_once(tmp_path, monkeypatch):
+    path = tmp_path / "s.db"
+    open_store(path).close()
+    applied = []
+    step = migrations.Migration(2, "a column more", lambda connection: applied.append(1))
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
+    for _ in range(2):
+        Store.open(path).close()
+    assert applied == [1]
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute("SELECT number, name FROM migrations ORDER BY 1").fetchall()
+    assert rows == [(1, "first tables"), (2, "a column more")]
+    monkeypatch.undo()
+    with pytest.raises(FileError, match="newer sabal"):
+        Store.open(path)
+
+
+def test_a_migration_that_fails_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "s.db"
+
+    def fails(connection):
+        connection.exec_driver_sql("CREATE TABLE half (x INTEGER)")
+        raise RuntimeError("stop")
+
+    step = migrations.Migration(2, "bad", fails)
+    monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
+    with pytest.raises(RuntimeError):
+        Store.open(path, settings())
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+
+
+def test_settings_that_change_are_added_to_the_old_ones(tmp_path):
+    path = tmp_path / "s.db"
+    for budget in (500, 500, 600):
+        Store.open(path, settings(budget=budget)).close()
+    store = Store.open(path)
+    assert store.settings.budget == 600
+    with store.database.read() as connection:
+        contents = connection.scalars(sa.select(schema.settings.c.content)).all()
+    assert [each["budget"] for each in contents] == [500, 600]
+    store.close()
+
+
+def test_what_is_no_database_is_said(tmp_path):
+    with pytest.raises(FileError, match="no file"):
+        Store.open(tmp_path / "none.db")
+    (tmp_path / "bad.db").write_text("this is a text, and a rather long one at that" * 100)
+    with pytest.raises(FileError, match="usable database"):
+        Store.open(tmp_path / "bad.db", settings())
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(FileError, match="sabal init"):
+        Store.open(tmp_path / "empty.db")
+
+
+def test_a_url_without_its_driver_is_said_without_its_password():
+    with pytest.raises(FileError, match="driver") as caught:
+        Database("nosuchdatabase://user:secret@host/name")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("table", schema.metadata.sorted_tables, ids=lambda table: table.name)
+def test_the_tables_can_be_made_in_postgresql(table):
+    assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=postgresql.dialect()))
