@@ -108,7 +108,7 @@ def test_an_item_that_was_not_chosen_cannot_be_answered(tmp_path):
 
 
 def test_threads_may_submit_the_same_at_the_same_time(tmp_path):
-    store = open_store(tmp_path / "s.db", items=40)
+    store = open_store(tmp_path / "s.db", items=40, overlap=9)
     together = threading.Barrier(8)
 
     def work(person):
@@ -305,14 +305,16 @@ def test_asking_again_prolongs_a_lease(store, clock):
     assert store.next("bob", 6) == []
 
 
-def test_an_answer_after_the_lease_ran_out_is_kept(store, clock):
-    store.next("ann", 1)
+def test_an_answer_after_the_lease_ran_out_is_taken_unless_somebody_else_has_answered(store, clock):
+    store.next("ann", 2)
     clock.pass_(400)
-    store.next("bob", 1)
+    store.next("bob", 2)
     answer(store, "i0", "dog", "bob")
-    answer(store, "i0", "cat", "ann")
-    assert standing(store) == [("i0", "dog", "bob"), ("i0", "cat", "ann")]
-    assert [(each.item, each.label) for each in store.lessons()] == [(0, "dog")]
+    with pytest.raises(InputError, match="still open"):
+        answer(store, "i0", "cat", "ann")
+    answer(store, "i1", "cat", "ann")
+    answer(store, "i0", "cat", "bob")
+    assert standing(store) == [("i1", "cat", "ann"), ("i0", "cat", "bob")]
 
 
 def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):

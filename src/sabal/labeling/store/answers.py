@@ -30,6 +30,7 @@ def submit(database: Database, settings: Settings, given: Submission) -> Answer:
             same = (first.annotator, first.item, first.action, first.label)
             return _repeated(first, same == (given.annotator, given.item, action, given.label))
         item = item_of(connection, given.item)
+        _check_open(connection, settings, item.id, given)
         values = {
             "submission": given.submission,
             "annotator": given.annotator,
@@ -117,6 +118,25 @@ def _check(given: Submission, settings: Settings) -> None:
     seconds = given.seconds
     if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
         raise InputError("`seconds` of at least 0", str(seconds), "leave it out")
+
+
+def _check_open(
+    connection: sa.Connection, settings: Settings, row: int, given: Submission
+) -> None:
+    """Refuse an answer to an item that enough other people have answered.
+
+    It comes from somebody whose lease ran out: the item went to another person, who was quicker.
+    """
+    a = schema.answers
+    others = sa.select(sa.func.count()).where(
+        a.c.item_id == row, a.c.annotator != given.annotator, stands()
+    )
+    if int(connection.scalar(others) or 0) >= settings.overlap:
+        raise InputError(
+            "an item that is still open",
+            f"{given.item!r}, which others have answered in the meantime",
+            "go on with the next item",
+        )
 
 
 def _round_of(connection: sa.Connection, row: int, key: str) -> int:
