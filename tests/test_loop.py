@@ -257,3 +257,11 @@ def test_peak_memory_is_the_growth_since_the_start():
 def test_peak_memory_is_unknown_where_the_system_does_not_tell(tmp_path, monkeypatch):
     monkeypatch.setattr("sabal.memory.PROCESS", tmp_path / "none")
     assert PeakMemory().megabytes() is None
+
+
+def test_a_label_of_every_class_is_no_reason_to_warn():
+    """Warnings are errors here."""
+    first = np.array([np.flatnonzero(Y[POOL] == k)[0] for k in range(10)])
+    model = learner()
+    model.train(first, Y[first], None, 0)
+    assert model.outputs(np.arange(300), first, 0).label_probs.shape == (300, 10)

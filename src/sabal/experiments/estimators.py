@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,14 @@ import numpy as np
 from sabal.errors import SabalError
 from sabal.labels import apply_temperature, cross_validated_temperature, log_probs_of
 from sabal.outputs import Outputs
+
+
+@contextmanager
+def few_labels_are_fine() -> Iterator[None]:
+    """A few labels a class are where active learning begins, no regression problem in disguise."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        yield
 
 
 def logistic(seed: int) -> Any:
@@ -72,7 +82,8 @@ class EstimatorLearner:
             return
         self.model = self.make(seed)
         given = {} if weights is None else self._weight_argument(weights)
-        self.model.fit(self.x_pool[items], labels, **given)
+        with few_labels_are_fine():
+            self.model.fit(self.x_pool[items], labels, **given)
 
     def _weight_argument(self, weights: np.ndarray) -> dict[str, np.ndarray]:
         steps = getattr(self.model, "steps", None)
@@ -128,7 +139,10 @@ class EstimatorLearner:
         probs_NC = self._probs(self.x_pool[items])
         labeled, labels = self._trained_on
         try:
-            temperature = cross_validated_temperature(self.make(0), self.x_pool[labeled], labels)
+            with few_labels_are_fine():
+                temperature = cross_validated_temperature(
+                    self.make(0), self.x_pool[labeled], labels
+                )
         except SabalError:
             # Too few labels for folds: the prediction itself, and the strategy will say what that
             # means for it.
