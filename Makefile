@@ -4,6 +4,7 @@
 # make test    lint, types and tests
 # make lint    style and types
 # make bench   how fast selection is, side by side
+# make torture 200 kills of the labelling app while people label
 # make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ LABEL_STUDIO := .venv-label-studio
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint bench test-label-studio clean
+.PHONY: setup demo app test lint bench torture test-label-studio clean
 
 setup: .venv/full
 
@@ -39,6 +40,9 @@ bench: .venv/full
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
+
+torture: .venv/full
+	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/test_labeling_kills.py
 
 clean:
 	rm -rf .venv $(LABEL_STUDIO) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
