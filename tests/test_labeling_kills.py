@@ -23,7 +23,7 @@ from sabal.labeling.store import Chosen
 
 KILLS = int(os.environ.get("SABAL_KILLS", "10"))
 PEOPLE = 4
-ITEMS_PER_KILL = 400
+ITEMS = 4_000
 CLASSES = ("yes", "no")
 SERVE = (
     "import sys; from sabal.labeling.project import Project; "
@@ -130,7 +130,7 @@ def make_project(folder, items: int) -> Project:
 
 def test_no_acknowledged_label_is_lost_when_the_app_is_killed(tmp_path):
     random.seed(KILLS)
-    make_project(tmp_path, ITEMS_PER_KILL * KILLS).close()
+    make_project(tmp_path, ITEMS).close()
     server, stop = Server(tmp_path / "p"), threading.Event()
     server.wait()
     people = [Person(f"p{k}", server.port, stop) for k in range(PEOPLE)]
@@ -160,7 +160,7 @@ def test_no_acknowledged_label_is_lost_when_the_app_is_killed(tmp_path):
         # Nobody answered what somebody else had answered.
         assert len({each.item for each in history}) == len(history)
         # What was leased to people who are gone comes back.
-        left = ITEMS_PER_KILL * KILLS - len(history)
+        left = ITEMS - len(history)
         assert project.store.status().remaining == left
     database = sqlite3.connect(tmp_path / "p" / "sabal.db")
     assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)

@@ -502,3 +502,26 @@ def test_a_hundred_thousand_items_open(tmp_path, record_property):
     record_property("seconds to open", round(opened, 3))
     # Measured, and told; a slow machine fails no test.
     print(f"100,000 items: made in {made:.2f} s, opened in {opened:.3f} s")
+
+
+def test_a_text_is_never_cut_off_at_a_comma(tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_text('text,id\n"one, two",a\nthree, four,b\n', encoding="utf-8")
+    with pytest.raises(FileError, match=r"more in line 3; put quotes"):
+        Project.create(tmp_path / "p", data=data, classes=["x", "y"])
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    data = tmp_path / "t.csv"
+    data.write_text("body;stars\ngood;5\n", encoding="utf-8")
+    with pytest.raises(FileError, match=r"a column `text`.*got body;stars; .*--text-column"):
+        Project.create(tmp_path / "p", data=data, classes=["x", "y"])
+
+
+@pytest.mark.parametrize("wrong", [{"strategy": "best"}, {"options": {"alpha": -1.0}}])
+def test_a_strategy_that_cannot_be_is_refused_before_anyone_labels(tmp_path, wrong):
+    data = tmp_path / "t.csv"
+    data.write_text("text\none\ntwo\n", encoding="utf-8")
+    with pytest.raises(SabalError):
+        Project.create(tmp_path / "p", data=data, classes=["x", "y"], **wrong)
+    assert not (tmp_path / "p").exists()

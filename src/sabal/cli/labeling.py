@@ -117,7 +117,10 @@ def init(
 @app.command()
 def label(
     project: ProjectFolder,
-    port: Annotated[int | None, typer.Option(help="Where to listen [8760, or a free one].")] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Where to listen [8760, or a free one].", min=0, max=65_535),
+    ] = None,
     host: Annotated[
         str, typer.Option(help="0.0.0.0 lets other machines in, with a token.")
     ] = "127.0.0.1",

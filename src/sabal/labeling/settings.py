@@ -12,6 +12,7 @@ from sabal.checks import check_choice, check_flag, check_number, check_whole
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
 from sabal.files import write_text_whole
 from sabal.loop import Plan
+from sabal.strategies import make_strategy
 
 KINDS = ("image", "text")
 SECTIONS: dict[str, tuple[str, ...]] = {
@@ -64,6 +65,8 @@ class Settings:
         object.__setattr__(self, "classes", check_classes(self.classes))
         check_choice(self.kind, "kind", KINDS)
         check_choice(self.first, "first", ("random", "typiclust"))
+        # Now, and not when the first batch is labelled and the second is due.
+        make_strategy(self.strategy, dict(self.options))
         for name in ("initial", "batch", "budget", "size", "overlap"):
             check_whole(getattr(self, name), name)
         check_whole(self.seed, "seed", least=0)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sabal.errors import FileError, did_you_mean
+from sabal.errors import FileError
 from sabal.labeling.sources.source import Source, source_of
 
 
@@ -23,12 +23,18 @@ def _entries(
 ) -> Iterator[tuple[str, str]]:
     own_ids: bool | None = None
     for number, row in enumerate(rows):
+        if number == 0 and text_column not in row:
+            raise FileError(
+                f"a column `{text_column}` in {path}",
+                f"{', '.join(map(str, row))}",
+                "name the column of the texts with --text-column (columns have commas between)",
+            )
         text = row.get(text_column)
         if not isinstance(text, str):
             raise FileError(
                 f"a text in column `{text_column}` of every row of {path}",
-                f"none in row {number}, of {', '.join(map(str, row))}",
-                did_you_mean(text_column, map(str, row), "name another column, or repair the row"),
+                f"none in row {number + 1}",
+                "repair the row, or take it out",
             )
         if own_ids is None:
             own_ids = id_column is not None or "id" in row
@@ -36,7 +42,7 @@ def _entries(
         if not isinstance(key, str | int) or isinstance(key, bool):
             raise FileError(
                 f"an id in column `{id_column or 'id'}` of every row of {path}",
-                f"{key!r} in row {number}",
+                f"{key!r} in row {number + 1}",
                 "name another column, or repair the row",
             )
         yield str(key), text
@@ -46,7 +52,16 @@ def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         # The mark at the beginning that spreadsheets write is no part of the first name.
         with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv.DictReader(file, strict=True)
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                if None in row:
+                    # Cut off at the comma, half a text would be labelled.
+                    raise FileError(
+                        f"as many cells as the header of {path} has",
+                        f"more in line {reader.line_num}",
+                        "put quotes around texts that have commas in them",
+                    )
+                yield row
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _unreadable(path, error) from None
 

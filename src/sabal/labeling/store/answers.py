@@ -120,9 +120,7 @@ def _check(given: Submission, settings: Settings) -> None:
         raise InputError("`seconds` of at least 0", str(seconds), "leave it out")
 
 
-def _check_open(
-    connection: sa.Connection, settings: Settings, row: int, given: Submission
-) -> None:
+def _check_open(connection: sa.Connection, settings: Settings, row: int, given: Submission) -> None:
     """Refuse an answer to an item that enough other people have answered.
 
     It comes from somebody whose lease ran out: the item went to another person, who was quicker.
