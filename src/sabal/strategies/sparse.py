@@ -148,7 +148,7 @@ class SabalGreedy(Sparse):
     name: ClassVar[str] = "sabal-greedy"
     needs: ClassVar[tuple[str, ...]] = ("features|log_probs", "probs")
     paper: ClassVar[str] = "Shen et al. 2022, Algorithm 1"
-    cost: ClassVar[str] = "O(n m b / 32)"
+    cost: ClassVar[str] = "O(n m) a pass, about 12 passes"
 
     score: str = "optimal-step"
     step: float = 1.0
@@ -191,7 +191,7 @@ class Sabal(SabalGreedy):
     name: ClassVar[str] = "sabal"
     needs: ClassVar[tuple[str, ...]] = ("features|probs|log_probs",)
     paper: ClassVar[str] = "Shen et al. 2022, with kernel atoms"
-    cost: ClassVar[str] = "O(n m b / 32)"
+    cost: ClassVar[str] = "O(n m) a pass, about 2 passes"
 
     def kind_of_atoms(self, pool: Outputs | Pool) -> str:
         """Kernel atoms unless a posterior is all there is."""

@@ -21,7 +21,7 @@ def open_picture(path: Path) -> Any:
             return ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, ValueError, SyntaxError, UnidentifiedImageError) as error:
         raise FileError(
-            f"an image of at most {LARGEST_PIXELS // 1_000_000} megapixels at {path}",
+            f"a readable image of at most {LARGEST_PIXELS // 1_000_000} megapixels at {path}",
             str(error),
             "repair or replace it",
         ) from None
