@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from sklearn.datasets import load_digits
 
 from labeling_helpers import answer, undo
@@ -557,3 +558,32 @@ def test_a_worker_goes_on_after_a_failure(tmp_path, monkeypatch, capsys):
     assert "RuntimeError: once" in capsys.readouterr().err
     with Project.open(tmp_path / "p") as project:
         assert project.store.status().remaining > 0
+
+
+# Images that cannot be read
+
+
+def test_images_that_cannot_be_read_are_skipped_and_named(tmp_path):
+    photos = tmp_path / "photos"
+    photos.mkdir()
+    for k in range(10):
+        Image.fromarray((load_digits().images[k] * 15).astype("uint8")).save(photos / f"{k}.png")
+    (photos / "empty.png").write_bytes(b"")
+    (photos / "half.png").write_bytes((photos / "3.png").read_bytes()[:40])
+    project = Project.create(
+        tmp_path / "p", data=photos, classes=CLASSES, backbone="pixels", initial=6, batch=4,
+        budget=12, check_share=0.0, choose_at=1.0,
+    )  # fmt: skip
+    (photos / "9.png").unlink()
+    store = project.store
+    for _ in range(2):
+        engine = Engine(project)  # a second one skips nothing twice
+        while engine.step():
+            pass
+        for each in store.next("ann", 20):
+            answer(store, each.item, CLASSES[0])
+    assert sorted(each.id for each in store.skipped()) == ["9.png", "empty.png", "half.png"]
+    assert {each.annotator for each in store.skipped()} == {"sabal 1"}
+    assert sorted(each.id for each in store.labels()) == [f"{k}.png" for k in range(9)]
+    assert store.status().finished
+    project.close()

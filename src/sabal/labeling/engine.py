@@ -19,7 +19,7 @@ from sabal.labeling.choosing import choose_for_people
 from sabal.labeling.features import Features
 from sabal.labeling.head import Head
 from sabal.labeling.project import Project
-from sabal.labeling.store import Lesson, Training
+from sabal.labeling.store import ImportedLabel, Lesson, Training
 from sabal.labeling.store.records import CHECK, TRAIN
 from sabal.loop import round_seed
 
@@ -73,13 +73,25 @@ class Engine:
             self._features = Features(self.project)
         features = self._features
         if features.complete:
-            self._features_ND = np.asarray(features.load(), dtype=np.float64)
+            features_ND = np.array(features.load(), dtype=np.float64)
             self._keys = [item.key for item in self.project.items]
+            self._skip_unreadable(features_ND)
+            self._features_ND = features_ND
             return False
         self.store.set_state("features", self._progress())
         features.compute_next()
         self.store.set_state("features", self._progress())
         return True
+
+    def _skip_unreadable(self, features_ND: np.ndarray) -> None:
+        """Items that cannot be read are skipped, and the history says so: nobody is asked."""
+        unreadable = np.flatnonzero(np.isnan(features_ND).any(axis=1))
+        features_ND[unreadable] = 0.0
+        self.store.import_labels(
+            ImportedLabel(self._keys[row], None, f"sabal {vote + 1}", skip=True)
+            for row in unreadable.tolist()
+            for vote in range(self.settings.overlap)
+        )
 
     def _round_step(self, last: int) -> str | None:
         rounds = [each.number for each in self.store.rounds() if each.number >= 0]

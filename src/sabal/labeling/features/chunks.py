@@ -19,6 +19,7 @@ from sabal.checks import check_features
 from sabal.errors import FileError
 from sabal.files import make_folder, write_text_whole, write_whole
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
+from sabal.labeling.features.pictures import open_picture
 from sabal.labeling.project import Project
 from sabal.labeling.store import Item
 
@@ -55,12 +56,33 @@ class Features:
             if not path.exists():
                 size = self._plan["chunk"]
                 part = items[number * size : (number + 1) * size]
-                rows = check_features(self._backbone.rows(part))
-                write_whole(path, partial(_save, rows))
+                write_whole(path, partial(_save, self._rows(self._backbone, part)))
                 return
 
+    def _rows(self, backbone: Backbone, part: list[Item]) -> np.ndarray:
+        """The features of some items; NaN for images that cannot be read."""
+        try:
+            return check_features(backbone.rows(part))
+        except FileError:
+            readable = [k for k, item in enumerate(part) if self._can_be_read(item)]
+            if len(readable) in (0, len(part)):
+                raise
+        found = check_features(backbone.rows([part[k] for k in readable]))
+        rows = np.full((len(part), found.shape[1]), np.nan, dtype=found.dtype)
+        rows[readable] = found
+        return rows
+
+    def _can_be_read(self, item: Item) -> bool:
+        if item.kind != "image":
+            return True
+        try:
+            open_picture(self.project.data_file(item.content))
+        except FileError:
+            return False
+        return True
+
     def load(self) -> np.ndarray:
-        """(items, d): the features of the whole pool."""
+        """(items, d): the features of the whole pool; NaN for items that cannot be read."""
         parts = [_load(path) for path in self._paths()]
         if len({part.shape[1] for part in parts}) > 1:
             raise FileError(
@@ -120,4 +142,7 @@ def _load(path: Path) -> np.ndarray:
         raise FileError(
             f"readable features in {path}", str(error), "remove the file: it is computed anew"
         ) from None
+    if rows.ndim == 2 and rows.dtype.kind == "f":
+        check_features(rows[~np.isnan(rows).all(axis=1)])
+        return rows
     return check_features(rows)
