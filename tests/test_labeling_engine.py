@@ -450,15 +450,15 @@ def test_a_failure_is_told_and_the_work_goes_on_after_it(tmp_path, monkeypatch):
     project.close()
 
 
-def test_a_strategy_that_does_not_exist_is_told(tmp_path):
-    project = digits_project(tmp_path, **SAME, strategy="best")
+def test_a_strategy_that_needs_what_there_is_not_is_told(tmp_path):
+    project = digits_project(tmp_path, **SAME, strategy="bald")
     engine = Engine(project)
     work(engine)
     label_all(project.store)
     engine.step()
-    with pytest.raises(LookupError):
+    with pytest.raises(InputError, match="log_probs"):
         engine.step()
-    assert "best" in project.store.status().error
+    assert "bald" in project.store.status().error
     project.close()
 
 
