@@ -348,12 +348,11 @@ def test_another_backbone_does_not_mix_with_the_first(tmp_path):
 def test_a_damaged_image_or_chunk_is_said(tmp_path):
     with image_project(tmp_path, backbone="pixels") as project:
         image = tmp_path / "photos" / "sub" / "1.jpg"
-        whole = image.read_bytes()
         image.write_bytes(b"no image")
-        with pytest.raises(FileError, match=r"1\.jpg"):
-            computed(project)
-        image.write_bytes(whole)
         computed(project)
+        damaged = np.isnan(Features(project).load()).all(axis=1)
+        names = [item.key for item in project.items]
+        assert [name for name, bad in zip(names, damaged, strict=True) if bad] == ["sub/1.jpg"]
         (tmp_path / "p" / "features" / "000000.npy").write_bytes(b"\x93NUMPY")
         with pytest.raises(FileError, match="computed anew"):
             Features(project).load()
