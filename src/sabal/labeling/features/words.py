@@ -70,7 +70,7 @@ class Sentences:
                 "pip install sentence-transformers, or choose the backbone tfidf",
             ) from None
         try:
-            self.model: Any = SentenceTransformer(name)
+            self.model: Any = SentenceTransformer(name, model_kwargs={"use_safetensors": True})
         except Exception as error:
             # Whatever a download may raise, in this package or in those below it.
             raise InputError(
