@@ -70,6 +70,18 @@ def test_select_writes_what_the_library_chooses(pool_npz, tmp_path):
     assert {row["seed"] for row in rows} == {"0"}
 
 
+def test_what_is_labelled_may_be_in_a_file_of_its_own(pool_npz, tmp_path):
+    np.savez(tmp_path / "labeled.npz", features=POOL.features[:4])
+    answer = run("select", pool_npz, "--budget", 6, "--labeled", tmp_path / "labeled.npz", "--json")
+    assert answer.returncode == 0, answer.stderr
+    found = json.loads(answer.stdout)
+    assert found["evidence"]["labelled"] == 4
+    np.savez(tmp_path / "wrong.npz", probs=POOL.probs)
+    answer = run("select", pool_npz, "--budget", 6, "--labeled", tmp_path / "wrong.npz")
+    assert answer.returncode == 2
+    assert "`features`" in answer.stderr
+
+
 def test_every_kind_of_pool_gives_the_same_answer(pool_npz, tmp_path):
     write_parquet(tmp_path / "pool.parquet")
     folder = tmp_path / "shards"

@@ -91,6 +91,7 @@ MODEL = ("features", "probs", "label_probs")
 CASES = {
     # How many candidates a pass brings depends on where the pool is, unless `refresh` says.
     "sabal": {"refresh": 32},
+    "sabal, coverage": {},
     "sabal-greedy": {"refresh": 32},
     "sabal-iht": {"iterations": 5},
     "sabal, candidates": {"candidates": 5},
@@ -130,6 +131,17 @@ def test_the_batch_is_the_one_that_is_chosen_on_disk(pool_folder, memory):
     found = select_on_ray(pool_folder, 40, memory=memory, random_state=0, refresh=32)
     same_batch(found, expected)
     assert found.ids[0] == f"item {found.indices[0]}"
+
+
+def test_labelled_features_stay_with_the_driver():
+    labeled = arrays("features")["features"][:30] + 0.01
+    given = {"random_state": 3, "labeled_features": labeled}
+    expected = sabal.select(40, **arrays(*MODEL), **given)
+    found = select_on_ray(arrays(*MODEL), 40, workers=2, **given)
+    same_batch(found, expected)
+    assert found.evidence["labelled"] == 30
+    with pytest.raises(sabal.SabalError, match="columns"):
+        select_on_ray(arrays(*MODEL), 40, labeled_features=labeled[:, 1:])
 
 
 def kill_worker(crew, k):

@@ -22,7 +22,10 @@ ROOMS = [
     "checks",
     "labels",
     "uncertainty",
+    "losses",
     "operators",
+    "sampling",
+    "coverage",
     "draws",
     "atoms",
     "outputs",
@@ -36,6 +39,7 @@ ROOMS = [
     "api",
     "estimators",
     "models",
+    "adapters",
     "oracle",
     "journal",
     "loop",
@@ -47,7 +51,7 @@ ROOMS = [
     "cli",
 ]
 HEAVY = {"torch", "ray", "fastapi", "sqlalchemy"}
-ALLOWED_HEAVY = {"models": {"torch"}, "labeling": {"fastapi", "sqlalchemy"}}
+ALLOWED_HEAVY = {"models": {"torch"}, "adapters": {"torch"}, "labeling": {"fastapi", "sqlalchemy"}}
 RAY = PACKAGE / "pools" / "cluster" / "ray_engine.py"
 """The one file that may import ray."""
 SLOW_TO_IMPORT = {"scipy", "sklearn", "pyarrow", "matplotlib", "rich", "pandas"}

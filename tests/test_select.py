@@ -14,10 +14,10 @@ from makers import make_pool, softmax
 SPARSE = ("sabal", "sabal-greedy", "sabal-iht")
 
 
-def test_the_default_is_kernel_atoms_with_margin_and_greedy(library):
+def test_kernel_atoms_with_margin_and_greedy(library):
     pool = make_pool(n=60)
     features, probs = library(pool.features), library(pool.probs)
-    selection = sabal.select(8, features=features, probs=probs, random_state=5)
+    selection = sabal.select(8, features=features, probs=probs, atoms="kernel", random_state=5)
     problem = sabal.kernel_problem(features, probs, 8, alpha=1.0, beta=1.0, random_state=5)
     expected = sabal.Greedy().solve(problem)
     np.testing.assert_array_equal(selection.indices, expected.indices)
@@ -58,7 +58,9 @@ def test_every_combination_of_atoms_and_uncertainty_works(atoms, uncertainty, li
 
 def test_evidence_names_what_the_batch_is_worth():
     pool = make_pool(n=80)
-    selection = sabal.select(10, features=pool.features, probs=pool.probs, random_state=0)
+    selection = sabal.select(
+        10, features=pool.features, probs=pool.probs, atoms="kernel", random_state=0
+    )
     evidence = selection.evidence
     for key in ("objective", "bias", "variance", "zero_weights", "passes", "seconds", "warnings"):
         assert key in evidence
@@ -77,9 +79,8 @@ def test_candidates_restrict_to_the_most_uncertain_items():
     assert set(selection.indices.tolist()) <= allowed
     assert selection.evidence["candidates"] == 15
     restricted = sorted(allowed)
-    inner = sabal.select(
-        5, features=pool.features[restricted], probs=pool.probs[restricted], random_state=0
-    )
+    inside = {"features": pool.features[restricted], "probs": pool.probs[restricted]}
+    inner = sabal.select(5, **inside, atoms="kernel", random_state=0)
     np.testing.assert_array_equal(selection.indices, np.array(restricted)[inner.indices])
 
 
@@ -122,9 +123,9 @@ def test_logits_are_turned_into_probabilities():
 def test_sabal_makes_do_with_what_it_is_given():
     pool = make_pool()
     assert sabal.select(5, log_probs=pool.log_probs).evidence["atoms"] == "posterior"
-    assert sabal.select(5, features=pool.features).evidence["atoms"] == "kernel"
-    assert sabal.select(5, probs=pool.probs).evidence["atoms"] == "kernel"
-    cold = sabal.select(5, features=pool.features, random_state=0)
+    assert sabal.select(5, features=pool.features).evidence["atoms"] == "coverage"
+    assert sabal.select(5, probs=pool.probs).evidence["atoms"] == "coverage"
+    cold = sabal.select(5, features=pool.features, atoms="kernel", random_state=0)
     assert cold.evidence["variance"] == 0.0
     assert cold.evidence["bias"] < cold.evidence["random_batch"]["bias"]
 
@@ -147,7 +148,7 @@ def test_the_terms_of_the_objective_add_up():
 
 def test_refit_lowers_the_objective_and_keeps_the_items():
     pool = make_pool(n=60)
-    given = {"features": pool.features, "probs": pool.probs, "random_state": 0}
+    given = {"features": pool.features, "probs": pool.probs, "atoms": "kernel", "random_state": 0}
     plain, refitted = sabal.select(9, **given), sabal.select(9, **given, refit=True)
     np.testing.assert_array_equal(plain.indices, refitted.indices)
     assert refitted.evidence["objective"] <= plain.evidence["objective"] + 1e-12

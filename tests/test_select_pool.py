@@ -57,6 +57,8 @@ def test_a_pool_on_disk_gives_the_same_answer(name, memory, pool, folder):
 @pytest.mark.parametrize(
     "options",
     [
+        {"strategy": "sabal", "atoms": "kernel"},
+        {"strategy": "sabal", "atoms": "coverage", "uncertainty": "entropy"},
         {"strategy": "sabal", "candidates": 5},
         {"strategy": "sabal", "atoms": "curvature", "width": 64},
         {"strategy": "sabal", "uncertainty": "entropy", "width": 64},
@@ -74,6 +76,18 @@ def test_every_kind_of_atoms_does(options, pool, folder):
     inside = sabal.select(20, **pool, ids=np.arange(N) * 3, random_state=0, **options)
     outside = sabal.select_pool(folder, 20, memory=LITTLE, random_state=0, **options)
     assert_same(outside, inside)
+
+
+def test_labelled_features_may_come_from_elsewhere(pool, folder):
+    labeled = pool["features"][:50] + 0.01
+    inside = sabal.select(
+        20, **pool, ids=np.arange(N) * 3, labeled_features=labeled, random_state=0
+    )
+    outside = sabal.select_pool(folder, 20, memory=LITTLE, labeled_features=labeled, random_state=0)
+    assert_same(outside, inside)
+    assert inside.evidence["labelled"] == 50
+    with pytest.raises(sabal.SabalError, match="columns"):
+        sabal.select_pool(folder, 20, labeled_features=labeled[:, 1:])
 
 
 @pytest.mark.parametrize("source", ["logits", "log_probs"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from contextlib import ExitStack
 from itertools import pairwise
 from unittest.mock import patch
 
@@ -109,6 +110,9 @@ def test_facts_and_pools_tell_the_same(kind):
         for count in (1, 17, 50):
             mine = here.most_uncertain(formulation, count)
             assert np.array_equal(mine, there.most_uncertain(formulation, count))
+            one, other = here.sample(formulation, count, 5), there.sample(formulation, count, 5)
+            assert np.array_equal(one.rows, other.rows)
+            assert np.array_equal(one.sizes, other.sizes)
         rows = np.array([49, 0, 7, 8, 30])
         assert np.array_equal(here.ids[rows], there.ids[rows])
         mine, theirs = here.take(rows), there.take(rows)
@@ -123,11 +127,15 @@ def test_facts_and_pools_tell_the_same(kind):
             assert one.feature_norm() == other.feature_norm()
             assert np.array_equal(one.feature_mean(), other.feature_mean())
             assert np.array_equal(one.feature_rows(rows), pool.features[rows])
+            mine, theirs = (each.features_of(formulation, rows) for each in (here, there))
+            assert np.array_equal(mine, theirs)
             assert np.array_equal(other.feature_rows(rows), pool.features[rows])
 
 
 CASES = {
     "sabal": {"refresh": 8},
+    "sabal, coverage": {},
+    "sabal, cold": {},
     "sabal, no model": {"refresh": 8},
     "sabal-greedy": {"refresh": 8},
     "sabal-greedy, literal": {"scale": "literal", "refresh": 8},
@@ -150,12 +158,17 @@ def test_every_strategy_chooses_what_it_chooses_in_memory(case, forgetful):
     name, _, variant = case.partition(", ")
     options = CASES[case]
     pool = make_pool(n=400)
-    names = {"posterior": ("log_probs",), "no model": ("features",), "temperature": ("probs",)}
+    cold = ("features",)
+    names = {"posterior": ("log_probs",), "no model": cold, "cold": cold, "temperature": ("probs",)}
     names = names.get(variant, ("features", "probs", "label_probs"))
     given_arrays = {each: getattr(pool, each) for each in ({"features"} | set(names))}
     if variant == "posterior":
         given_arrays = {"log_probs": pool.log_probs}
-    with short_segments(50), patch("sabal.solvers.greedy.SMALL_POOL", 100):
+    small = {"sabal.solvers.greedy.SMALL_POOL": 100, "sabal.strategies.covering.SAMPLE": 100}
+    with ExitStack() as stack:
+        stack.enter_context(short_segments(50))
+        for constant, value in small.items():
+            stack.enter_context(patch(constant, value))
         expected = sabal.select(24, **given_arrays, strategy=name, random_state=5, **options)
         crew = LocalCrew(given_arrays, 3, forgetful)
         strategy, rng = make_strategy(name, options), np.random.default_rng(5)

@@ -12,11 +12,12 @@ from sabal.arrays import generator, seed_of
 from sabal.checks import check_budget
 from sabal.errors import InputError
 from sabal.formulate import RandomState
+from sabal.losses import SOFTMAX
 from sabal.memory import parse_bytes
 from sabal.outputs import Outputs, Part
 from sabal.selection import Selection
-from sabal.strategies import make_strategy, strategies
-from sabal.strategies.base import Strategy, require
+from sabal.strategies import make_strategy, plain_options, strategies
+from sabal.strategies.base import Strategy, require, suits
 
 BYTES_PER_ITEM = 48
 """What a streaming selection keeps of every item: its uncertainty, norm and score."""
@@ -30,6 +31,10 @@ def select(
     probs: Part = None,
     label_probs: Part = None,
     log_probs: Part = None,
+    means: Part = None,
+    variances: Part = None,
+    label_means: Part = None,
+    loss: str = "softmax",
     strategy: str = "sabal",
     ids: Any = None,
     labeled_features: Part = None,
@@ -45,6 +50,11 @@ def select(
     logits, probs: (n, classes), the model's prediction, raw or as probabilities.
     label_probs: (n, classes), what the labels will be, if that is known better than by `probs`.
     log_probs: (n, samples, classes), log-probabilities under posterior samples shared by all items.
+    loss: what the model is trained on: "softmax", one class out of several; "sigmoid", any number
+        of labels at once, with `logits`, `probs` and `label_probs` of each label on its own; or
+        "squared", regression, with the three that follow.
+    means, variances: (n, outputs), or (n,) for one output, of the predictive distribution.
+    label_means: (n, outputs), the mean of the labels, if that is known better than by `means`.
     strategy: a name out of `sabal strategies`; what it does not need is accepted and left alone.
     ids: names of the items, for the exported files.
     labeled_features: (m, d), features of what is labelled already.
@@ -57,7 +67,11 @@ def select(
         probs=probs,
         label_probs=label_probs,
         log_probs=log_probs,
+        means=means,
+        variances=variances,
+        label_means=label_means,
         labeled_features=labeled_features,
+        loss=loss,
         ids=ids,
     ).check()
     return choose(outputs, budget, strategy, random_state, options)
@@ -70,6 +84,7 @@ def select_pool(
     strategy: str = "sabal",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
+    labeled_features: Part = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> Selection:
@@ -81,6 +96,7 @@ def select_pool(
         passes, with the same answer. None for a pool that fits.
     scratch: a folder for what cannot be read where it is (Parquet, compressed or chunked pools); a
         temporary one if left out.
+    labeled_features: of what is labelled already, where the pool does not have them itself.
     strategy, random_state, options: as in `select`.
     """
     from sabal.pools import pool_of_chunks, read_pool
@@ -90,7 +106,8 @@ def select_pool(
         contents = read_pool(source, memory=limit, scratch=scratch)
     else:
         contents = pool_of_chunks(source, memory=limit, scratch=scratch)
-    return choose(contents.outputs.check(), budget, strategy, random_state, options)
+    outputs = contents.outputs.with_labeled(labeled_features).check()
+    return choose(outputs, budget, strategy, random_state, options)
 
 
 def choose(
@@ -101,8 +118,10 @@ def choose(
     options: dict[str, Any],
 ) -> Selection:
     """Choose from Outputs; what the strategy does not need is never computed."""
+    options = plain_options(options)
     chosen_strategy = make_strategy(strategy, options)
     budget = check_budget(budget, outputs.size)
+    _check_loss(chosen_strategy, outputs)
     require(chosen_strategy, outputs)
     outputs = _within_reach(chosen_strategy, outputs)
     seed = seed_of(random_state)
@@ -113,11 +132,24 @@ def choose(
     evidence = {
         "items": outputs.size,
         "budget": budget,
+        **({} if outputs.loss is SOFTMAX else {"loss": outputs.loss.name}),
         **selection.evidence,
         "seconds": seconds,
         "options": options,
     }
     return replace(selection, evidence=evidence, seed=seed)
+
+
+def _check_loss(strategy: Strategy, outputs: Outputs) -> None:
+    """Refuse a strategy that would misread predictions of another loss."""
+    loss = outputs.loss.name
+    if not suits(strategy, loss):
+        suitable = [name for name, cls in strategies().items() if suits(cls, loss)]
+        raise InputError(
+            f"a strategy for loss={loss!r} ({', '.join(suitable)})",
+            repr(strategy.name),
+            "choose one of these",
+        )
 
 
 def _within_reach(strategy: Strategy, outputs: Outputs) -> Outputs:

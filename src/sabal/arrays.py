@@ -7,6 +7,7 @@ is NumPy in float64 from then on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +21,7 @@ from array_api_compat import (
     is_torch_array,
 )
 
-from sabal.errors import InputError
+from sabal.errors import InputError, shown
 
 Array = Any
 """An array of any library that follows the array API standard."""
@@ -37,6 +38,9 @@ SEGMENTS = 64
 So a pool in memory, on disk or on a cluster gives the same sums to the last digit, and what a
 cluster sends back does not grow with the pool.
 """
+
+LARGEST_SEED = 2**63 - 1
+"""What the files of a selection can hold; a generator may be seeded with more."""
 
 SHORTEST_SEGMENT = 4096
 """Rows below which a part is not worth having."""
@@ -64,11 +68,11 @@ def as_array(value: Any, name: str) -> Array:
 def _unwrapped(value: Any, name: str) -> Array:
     if is_torch_array(value):
         value = value.detach()
-        if value.is_sparse or value.is_complex() or value.is_quantized:
+        if value.is_sparse or value.is_complex() or value.is_quantized or value.is_meta:
             raise InputError(
                 f"`{name}` to be a dense array of real numbers",
-                f"a torch tensor of {value.dtype}, layout {value.layout}",
-                "convert it with .to_dense() or .float() first",
+                f"a torch tensor of {value.dtype}, layout {value.layout}, on {value.device}",
+                "convert it with .to_dense() or .float(), on a device that holds numbers",
             )
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -206,12 +210,16 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def power_of_two(*arrays: Array | None, least: float = 0.0) -> float:
-    """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing."""
-    ends = [
-        (array_namespace(a).max(a), -array_namespace(a).min(a)) for a in arrays if a is not None
-    ]
-    largest = max(least, *(float(end) for pair in ends for end in pair))
-    return float(2.0 ** np.floor(np.log2(largest))) if largest > 0 else 1.0
+    """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing.
+
+    Its reciprocal is finite in the dtype of every array.
+    """
+    given = [(array_namespace(a), a) for a in arrays if a is not None]
+    largest = max(least, *(float(end) for xp, a in given for end in (xp.max(a), -xp.min(a))))
+    if largest == 0:
+        return 1.0
+    unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
+    return max(unit, *(float(xp.finfo(a.dtype).smallest_normal) for xp, a in given))
 
 
 def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
@@ -231,10 +239,10 @@ def seed_of(random_state: int | np.random.Generator | None) -> int | None:
     if isinstance(random_state, np.random.Generator):
         return None
     whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not whole or random_state < 0:
+    if not whole or not 0 <= random_state <= LARGEST_SEED:
         raise InputError(
-            "`random_state` as a non-negative integer, a numpy.random.Generator or None",
-            repr(random_state),
+            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or None",
+            shown(random_state),
             "pass for instance random_state=0",
         )
     return int(random_state)

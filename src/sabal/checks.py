@@ -18,10 +18,19 @@ from sabal.arrays import (
     to_host,
     to_numpy,
 )
-from sabal.errors import InputError
+from sabal.errors import InputError, shown
 
 SUM_TOLERANCE = 1e-3
 """How far a row of probabilities may be from summing to 1: room for float16 and long rows."""
+
+LARGEST_NUMBER = 1e100
+"""Of an option: its products with anything in a pool are finite."""
+
+LARGEST_WHOLE = 2**53
+"""Of an option that counts something: beyond, floats do not count in ones."""
+
+LARGEST_SQUARE = 1e280
+"""Of the length of an atom: beyond, sums and products of them leave the range of float64."""
 
 
 def check_features(value: Any, name: str = "features") -> Array:
@@ -65,7 +74,8 @@ def check_log_probs(value: Any, name: str = "log_probs") -> Array:
     ones_C = _ones(log_probs_NKC)
     for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
         chunk = log_probs_NKC[rows]
-        sums_NK = to_numpy(xp.exp(chunk) @ ones_C)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums_NK = to_numpy(xp.exp(chunk) @ ones_C)
         # A sum of 1 leaves no room for NaN or infinity, nor for more than the tolerance above 0.
         if sums_NK.min() >= 1.0 - SUM_TOLERANCE and sums_NK.max() <= 1.0 + SUM_TOLERANCE:
             continue
@@ -86,27 +96,29 @@ def check_budget(budget: Any, n: int) -> int:
     whole = isinstance(budget, int | np.integer) and not isinstance(budget, bool)
     if not whole or budget < 1:
         raise InputError(
-            "`budget` as a whole number of at least 1", repr(budget), "pass for instance budget=20"
+            "`budget` as a whole number of at least 1", shown(budget), "pass for instance budget=20"
         )
     if budget > n:
         raise InputError(
             f"`budget` of at most {n}, the size of the pool",
-            str(budget),
+            shown(budget),
             "lower the budget or enlarge the pool",
         )
     return int(budget)
 
 
 def check_number(value: Any, name: str, *, above: float | None = None) -> float:
-    """A finite number of at least 0, or strictly above `above`."""
+    """A number of at least 0, or strictly above `above`, and not absurdly large."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
-    low_enough = number and (value > above if above is not None else value >= 0)
-    if not low_enough or not np.isfinite(value):
-        bound = "at least 0" if above is None else f"above {above:g}"
+    high_enough = number and (value > above if above is not None else value >= 0)
+    if not high_enough or not value <= LARGEST_NUMBER:
+        bound = "of at least 0" if above is None else f"above {above:g}"
         raise InputError(
-            f"`{name}` as a finite number {bound}", repr(value), f"pass for instance {name}=1.0"
+            f"`{name}` as a number {bound} and at most {LARGEST_NUMBER:g}",
+            shown(value),
+            f"pass for instance {name}=1.0",
         )
     return float(value)
 
@@ -114,10 +126,10 @@ def check_number(value: Any, name: str, *, above: float | None = None) -> float:
 def check_whole(value: Any, name: str, *, least: int = 1) -> int:
     """A whole number of at least `least`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    if not whole or not least <= value <= LARGEST_WHOLE:
         raise InputError(
             f"`{name}` as a whole number of at least {least}",
-            repr(value),
+            shown(value),
             f"pass for instance {name}={max(least, 1)}",
         )
     return int(value)
@@ -126,17 +138,28 @@ def check_whole(value: Any, name: str, *, least: int = 1) -> int:
 def check_flag(value: Any, name: str) -> bool:
     """True or False, and nothing that merely counts as one."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"`{name}` as True or False", repr(value), "pass one of these")
+        raise InputError(f"`{name}` as True or False", shown(value), "pass one of these")
     return bool(value)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
     """One of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(
-            f"`{name}` as one of {', '.join(choices)}", repr(value), "pick one of these"
+            f"`{name}` as one of {', '.join(choices)}", shown(value), "pick one of these"
         )
     return str(value)
+
+
+def check_square(square: float, name: str) -> float:
+    """The squared length of rows of `name`, the largest or the mean, if it can be computed with."""
+    if not square <= LARGEST_SQUARE:
+        raise InputError(
+            f"`{name}` whose squared lengths are at most {LARGEST_SQUARE:g}",
+            f"{square:.3g}",
+            "divide the features by a constant; a selection depends on their scale little or not",
+        )
+    return square
 
 
 def check_same_items(**arrays: Array) -> int:

@@ -13,10 +13,19 @@ from typing import Protocol
 import numpy as np
 
 from sabal.arrays import Array
+from sabal.checks import check_square
 from sabal.operators import Dense, row_norms_squared
 
 MOST_ROWS = 1024
-"""How many items the median distance is taken over."""
+"""How many items the median distance, and the centre, are taken over."""
+
+
+ROUNDED = (
+    "features lie so far from zero that rounding makes up to {:.0%} of the distance between items: "
+    "it takes part in the choice; subtract their mean before they are made float32"
+)
+ROUNDED_SHARE = 0.01
+"""Of the distance between items: less of it decides next to nothing."""
 
 
 class PoolFacts(Protocol):
@@ -28,7 +37,7 @@ class PoolFacts(Protocol):
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """How many classes (labels, outputs) there are."""
 
     def all_sure(self) -> bool:
         """Whether the model is sure of every item (True as well where there is no model)."""
@@ -72,7 +81,7 @@ def draw_curvature(
     facts: PoolFacts, width: int, bias: bool, rng: np.random.Generator
 ) -> CurvatureDraws:
     """The draws of `curvature_atoms`."""
-    unit = float(np.sqrt(facts.feature_norm() + bias)) or 1.0
+    unit = float(np.sqrt(check_square(facts.feature_norm(), "features") + bias)) or 1.0
     dimensions = facts.feature_rows(np.arange(1)).shape[1]
     u_CM, v_CM = rng.standard_normal((2, facts.classes, width))
     s_DM, t_DM = rng.standard_normal((2, dimensions + bias, width))
@@ -85,12 +94,17 @@ def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> Kerne
     everyone = facts.all_sure()
     if everyone and facts.classes:
         warnings = ("the model is sure of every item: all are represented alike",)
-    bandwidth = median_distance(facts, rng)
+    sample_MD = sample_rows(facts, rng)
+    bandwidth = typical_distance(sample_MD)
     if bandwidth == 0:
         bandwidth = 1.0
         warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
-    # The kernel does not see a shift; without the mean, float32 keeps its digits for the rest.
-    centre_D = facts.feature_mean()
+    # The kernel does not see a shift; without one, float32 keeps its digits for the rest. The
+    # median, because a single item far out would take the mean away from all others.
+    centre_D = np.median(sample_MD, axis=0)
+    share = rounded_share(sample_MD, bandwidth)
+    if share > ROUNDED_SHARE:
+        warnings = (*warnings, ROUNDED.format(share))
     omega_DF = rng.standard_normal((centre_D.size, width // 2)).astype(np.float32)
     return KernelDraws(omega_DF, centre_D, bandwidth, everyone, warnings)
 
@@ -109,18 +123,40 @@ def feature_norm_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarr
 
 
 def median_distance(facts: PoolFacts, rng: np.random.Generator) -> float:
-    """The median distance between two items, over all pairs of at most `MOST_ROWS` of them.
+    """The median distance between two items, over all pairs of at most `MOST_ROWS` of them."""
+    return typical_distance(sample_rows(facts, rng))
+
+
+def rounded_share(sample_MD: np.ndarray, distance: float) -> float:
+    """How much of a typical distance may be rounding of the features, as they were given.
+
+    Whole numbers are exact, and numbers that float32 holds were float32.
+    """
+    if np.all(sample_MD == np.rint(sample_MD)):
+        return 0.0
+    with np.errstate(over="ignore"):
+        narrow = np.array_equal(sample_MD, sample_MD.astype(np.float32))
+    unit = float(np.abs(sample_MD).max())
+    length = float(np.median(np.linalg.norm(sample_MD / unit, axis=1)))
+    return length / (distance / unit) * float(np.finfo(np.float32 if narrow else np.float64).eps)
+
+
+def sample_rows(facts: PoolFacts, rng: np.random.Generator) -> np.ndarray:
+    """The features of at most `MOST_ROWS` items, drawn if there are more."""
+    chosen = np.arange(facts.size)
+    if facts.size > MOST_ROWS:
+        chosen = np.sort(rng.choice(facts.size, size=MOST_ROWS, replace=False))
+    return facts.feature_rows(chosen)
+
+
+def typical_distance(sample_MD: np.ndarray) -> float:
+    """The median distance of all pairs of rows.
 
     Falls back on the mean when more than half of the pairs coincide; 0 when all do.
     """
     from scipy.spatial.distance import pdist
 
-    n = facts.size
-    chosen = np.arange(n)
-    if n > MOST_ROWS:
-        chosen = np.sort(rng.choice(n, size=MOST_ROWS, replace=False))
-    sample = facts.feature_rows(chosen)
     # Distances of a sample of unit scale: squares of very large or small numbers do not fit.
-    unit = float(np.abs(sample).max()) or 1.0
-    distances = pdist(sample / unit) if n > 1 else np.zeros(1)
+    unit = float(np.abs(sample_MD).max()) or 1.0
+    distances = pdist(sample_MD / unit) if len(sample_MD) > 1 else np.zeros(1)
     return unit * (float(np.median(distances)) or float(np.mean(distances)))

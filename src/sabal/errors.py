@@ -5,6 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+LONGEST_SHOWN = 100
+"""Characters of a value in a message."""
+
 
 class SabalError(Exception):
     """Something the caller can put right.
@@ -51,6 +54,15 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "pick one of 
     """What to do about a wrong name: the one that it looks like, if there is one."""
     close = difflib.get_close_matches(name.lower(), list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else otherwise
+
+
+def shown(value: object) -> str:
+    """What came, for a message: briefly, whatever it is."""
+    try:
+        text = repr(value)
+    except Exception:  # of another's class; or an int that Python will not print
+        text = ""
+    return text if 0 < len(text) <= LONGEST_SHOWN else f"a {type(value).__name__}"
 
 
 def _one_line(text: str) -> str:

@@ -137,7 +137,7 @@ class Journal:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             f"a readable journal file {path}", str(error), "restore it from a copy, or start anew"
         ) from None

@@ -3,40 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from copy import copy
 from typing import Any
 
 import numpy as np
 
 from sabal.arrays import Array, namespace, row_chunks, take_rows
 from sabal.atoms import Atoms, posterior_atoms
-from sabal.checks import (
-    check_features,
-    check_ids,
-    check_log_probs,
-    check_logits,
-    check_probs,
-    check_same_classes,
-    check_same_items,
-)
+from sabal.checks import check_features, check_ids, check_same_classes, check_same_items
 from sabal.errors import InputError
-from sabal.labels import mean_probs, softmax
-from sabal.rows import DerivedRows, is_stored, load
-from sabal.uncertainty import margin
+from sabal.labels import mean_probs
+from sabal.losses import SOFTMAX, check_parts, loss_named
+from sabal.rows import derived, is_stored, load
 
 Part = Array | Callable[[], Array] | None
 """An array, or a function that computes it on first use."""
 
-_CHECKS: dict[str, Callable[[Any, str], Array]] = {
-    "features": check_features,
-    "logits": check_logits,
-    "probs": check_probs,
-    "label_probs": check_probs,
-    "log_probs": check_log_probs,
-}
-PARTS = tuple(_CHECKS)
+PARTS = ("features", *SOFTMAX.checks)
+"""What a pool of classes may have; other losses know other parts."""
 AGREEMENT = 0.01
-"""How far probabilities may be from the softmax of logits that are given beside them."""
-_WITH_CLASSES = ("logits", "probs", "label_probs", "log_probs")
+"""How far probabilities may be from what logits say that are given beside them."""
 
 
 class Outputs:
@@ -44,6 +30,7 @@ class Outputs:
 
     Each part is an array with a row per item, or a function without arguments that returns one.
     Probabilities follow from logits or posterior samples where they are not given themselves.
+    loss: what the model is trained on; it decides which parts there are, and what they mean.
     atoms: a function that computes the posterior atoms of the pool from less than all of
         `log_probs` at once; without it they are made from these.
     memory: bytes that a selection may take, where parts are on disk.
@@ -57,7 +44,11 @@ class Outputs:
         probs: Part = None,
         label_probs: Part = None,
         log_probs: Part = None,
+        means: Part = None,
+        variances: Part = None,
+        label_means: Part = None,
         labeled_features: Part = None,
+        loss: str = SOFTMAX.name,
         atoms: Callable[[], Atoms] | None = None,
         ids: Any = None,
         size: int | None = None,
@@ -69,15 +60,20 @@ class Outputs:
             "probs": probs,
             "label_probs": label_probs,
             "log_probs": log_probs,
+            "means": means,
+            "variances": variances,
+            "label_means": label_means,
         }
+        self.loss = loss_named(loss)
         self._parts: dict[str, Part] = {
             name: part for name, part in given.items() if part is not None
         }
+        check_parts(self.loss, self._parts)
         self._labeled_features = labeled_features
         self._make_atoms = atoms
         self._atoms: Atoms | None = None
         self.memory = memory
-        self._margin: np.ndarray | None = None
+        self._doubt: np.ndarray | None = None
         self._checked: dict[str, Array] = {}
         self.size = self._find_size(size, ids)
         # Ids that are looked up when they are needed come as they are.
@@ -115,11 +111,14 @@ class Outputs:
         return list(self._parts)
 
     def has(self, name: str) -> bool:
-        """Whether `name` is given, or follows from what is given."""
+        """Whether `name` is given, or follows from what is given.
+
+        "probs" stands for a prediction, whatever the loss calls it.
+        """
         if name == "labeled_features":
             return self._labeled_features is not None
         if name == "probs":
-            return any(part in self._parts for part in ("probs", "logits", "log_probs"))
+            return any(part in self._parts for part in self.loss.sources)
         return name in self._parts
 
     @property
@@ -163,18 +162,43 @@ class Outputs:
             return self._part("probs")
         if "derived probs" not in self._checked:
             if "logits" in self._parts:
-                probs = derived(softmax, self._part("logits"))
+                probs = derived(self.loss.probabilities, self._part("logits"))
             else:
                 probs = derived(mean_probs, self.log_probs)
             self._checked["derived probs"] = probs
         return self._checked["derived probs"]
 
     @property
-    def margin(self) -> np.ndarray:
-        """(n,): how undecided the prediction is between its two best classes."""
-        if self._margin is None:
-            self._margin = margin(self.probs)
-        return self._margin
+    def means(self) -> Array:
+        """(n, outputs): the mean of the prediction."""
+        return self._part("means")
+
+    @property
+    def variances(self) -> Array:
+        """(n, outputs): the variance of the prediction."""
+        return self._part("variances")
+
+    @property
+    def label_means(self) -> Array:
+        """(n, outputs): the mean of the label distribution."""
+        return self._part("label_means")
+
+    @property
+    def prediction(self) -> Array:
+        """(n, classes or outputs): what the loss compares labels with."""
+        return getattr(self, self.loss.prediction)
+
+    @property
+    def spread(self) -> Array:
+        """(n, classes or outputs): what tells how undecided the prediction is."""
+        return getattr(self, self.loss.spread)
+
+    @property
+    def doubt(self) -> np.ndarray:
+        """(n,): how undecided the prediction is, for classes between the two best."""
+        if self._doubt is None:
+            self._doubt = self.loss.scores[self.loss.doubt](self.spread)
+        return self._doubt
 
     @property
     def labeled_features(self) -> Array:
@@ -182,6 +206,8 @@ class Outputs:
         if "labeled_features" not in self._checked:
             part = self._labeled_features
             array = check_features(part() if callable(part) else part, "labeled_features")
+            if self.has("features"):
+                namespace(array, self.features)
             if self.has("features") and array.shape[1] != self.features.shape[1]:
                 raise InputError(
                     f"`labeled_features` with {self.features.shape[1]} columns, as `features`",
@@ -195,7 +221,9 @@ class Outputs:
         """The outputs for some of the items; what was not computed yet is computed for all."""
         parts = {name: take_rows(self._part(name), indices) for name in self._parts}
         ids = np.asarray(self.ids[indices]).tolist()
-        return Outputs(**parts, labeled_features=self._labeled_features, ids=ids)
+        return Outputs(
+            **parts, labeled_features=self._labeled_features, ids=ids, loss=self.loss.name
+        )
 
     @property
     def stored_bytes(self) -> dict[str, int]:
@@ -212,15 +240,28 @@ class Outputs:
         for name in names:
             parts[name] = load(parts[name])
         return Outputs(
-            **parts, labeled_features=self._labeled_features, ids=self.ids, size=self.size
+            **parts,
+            labeled_features=self._labeled_features,
+            ids=self.ids,
+            size=self.size,
+            loss=self.loss.name,
         )
+
+    def with_labeled(self, features: Part) -> Outputs:
+        """The same outputs beside other features of labelled items; None for those they have."""
+        if features is None:
+            return self
+        other = copy(self)
+        other._labeled_features = features
+        other._checked = {k: v for k, v in self._checked.items() if k != "labeled_features"}
+        return other
 
     def _check_agreement(self) -> None:
         """Two predictions that differ: which one the model makes is not for us to guess."""
         logits_NC, probs_NC = self._part("logits"), self._part("probs")
         xp = namespace(logits_NC, probs_NC)
         furthest = max(
-            float(xp.max(xp.abs(softmax(logits_NC[rows]) - probs_NC[rows])))
+            float(xp.max(xp.abs(self.loss.probabilities(logits_NC[rows]) - probs_NC[rows])))
             for rows in row_chunks(self.size, 24 * probs_NC.shape[1])
         )
         if furthest > AGREEMENT:
@@ -235,8 +276,9 @@ class Outputs:
             raise InputError(f"`{name}`", "outputs without it", f"pass {name}=")
         if name not in self._checked:
             part = self._parts[name]
-            array = _CHECKS[name](part() if callable(part) else part, name)
-            others = {n: a for n, a in self._checked.items() if n in PARTS}
+            check = check_features if name == "features" else self.loss.checks[name]
+            array = check(part() if callable(part) else part, name)
+            others = {n: a for n, a in self._checked.items() if n in self._parts}
             namespace(array, *others.values())
             check_same_items(**others, **{name: array})
             if hasattr(self, "size") and array.shape[0] != self.size:
@@ -245,18 +287,8 @@ class Outputs:
                     f"{array.shape[0]} rows",
                     "compute it for the whole pool",
                 )
-            if name in _WITH_CLASSES:
-                same = {n: a for n, a in others.items() if n in _WITH_CLASSES}
+            if name != "features":
+                same = {n: a for n, a in others.items() if n != "features"}
                 check_same_classes(**same, **{name: array})
             self._checked[name] = array
         return self._checked[name]
-
-
-def derived(function: Callable[[Array], Array], source: Array) -> Array:
-    """`function` of every row of `source`; for rows on disk, when they are asked for."""
-    if not is_stored(source):
-        return function(source)
-    sample = function(source[:0])
-    return DerivedRows(
-        function, source, shape=(source.shape[0], *sample.shape[1:]), dtype=sample.dtype
-    )

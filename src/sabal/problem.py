@@ -17,16 +17,31 @@ import numpy as np
 
 from sabal.arrays import row_chunks, to_host
 from sabal.atoms import VANISHING, clipped_warning
-from sabal.checks import check_budget, check_features, check_number, check_same_items
+from sabal.checks import (
+    check_budget,
+    check_features,
+    check_number,
+    check_same_items,
+    check_square,
+)
 from sabal.errors import InputError
 from sabal.items import Items, LocalItems, Terms
 from sabal.operators import Dense, Operator
 
 VANISHED = (
     "the atoms vanish (the label distribution equals the prediction, the model is sure of every "
-    "item, or losses cancel out): items are ranked by their uncertainty alone; calibrated "
-    "`label_probs` bring the representation term back"
+    "item, losses cancel out, or features are so small that their squares do): items are ranked by "
+    "their uncertainty alone; calibrated `label_probs` (`label_means` of a regression) bring the "
+    "representation term back"
 )
+
+
+ROUNDED = (
+    "predictions, or samples of them, are so alike that rounding makes {:.0%} of the atoms, which "
+    "are their differences: it takes part in the choice; compute and pass them in float64"
+)
+ROUNDED_SHARE = 0.01
+"""Of the size of atoms: less of it decides next to nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,8 +219,15 @@ def _heard(items: Items) -> tuple[float, bool, tuple[str, ...]]:
     """Mean ||a_j||^2, whether it is rounding next to the labels' variance, and what to warn of."""
     survey = items.survey()
     mean_square = float(survey.norms_squared.sum()) / items.size
-    noise = VANISHING**2 * float(survey.variance.sum()) / items.size
-    return mean_square, mean_square <= noise, clipped_warning(survey.clipped)
+    variance = float(survey.variance.sum()) / items.size
+    check_square(mean_square + variance, "atoms")
+    if not np.all(np.isfinite(survey.atoms)):
+        raise InputError("atoms that are finite numbers", "NaN or infinity", "scale the features")
+    vanished, heard = mean_square <= VANISHING**2 * variance, clipped_warning(survey.clipped)
+    share = 0.0 if vanished else survey.rounding * float(np.sqrt(variance / mean_square))
+    if share > ROUNDED_SHARE:
+        heard = (*heard, ROUNDED.format(share))
+    return mean_square, vanished, heard
 
 
 def _scaled_mean(items: Items, budget: int) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,7 +44,7 @@ class Selection:
         """One dictionary per item, with the columns of the exported files."""
         return [
             {
-                "id": self.ids[k].item(),
+                "id": _as_text(self.ids[k].item()),
                 "rank": k + 1,
                 "weight": float(self.weights[k]),
                 "score": float(self.scores[k]),
@@ -76,9 +77,11 @@ class Selection:
 
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
+        # By itself Arrow would not find the type of the largest whole numbers.
+        kind = pa.from_numpy_dtype(self.ids.dtype) if self.ids.dtype.kind in "iu" else pa.string()
         schema = pa.schema(
             [
-                ("id", pa.array(columns["id"]).type),
+                ("id", kind),
                 ("rank", pa.int64()),
                 ("weight", pa.float64()),
                 ("score", pa.float64()),
@@ -101,6 +104,18 @@ class Selection:
         return writers[Path(path).suffix.lower()](path)
 
 
+def _as_text(item: Any) -> Any:
+    """An id as files can hold it: a whole number, or text in UTF-8."""
+    try:
+        if isinstance(item, bytes):
+            return item.decode()
+        if isinstance(item, str):
+            item.encode()
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        raise FileError("ids in UTF-8", f"{item!r} ({error.reason})", "rename the item") from None
+    return item
+
+
 def check_destination(path: str | Path) -> None:
     """Whether a batch can be saved at `path`: better known before it is chosen than after."""
     target = Path(path)
@@ -110,7 +125,9 @@ def check_destination(path: str | Path) -> None:
             str(path),
             "choose one of these endings",
         )
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):  # unlike Path.is_dir, also for names that are too long
         raise FileError(
             f"to write {target}", f"no folder {target.parent}", "make the folder, or choose another"
         )
+    if target.is_dir():
+        raise FileError(f"to write {target}", "a folder of that name", "choose another name")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sabal.selection import Selection
@@ -22,7 +23,7 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
         table.add_column(name, justify="right")
     for row in selection.rows()[:SHOWN_ITEMS]:
         table.add_row(
-            str(row["rank"]), str(row["id"]), f"{row['weight']:.3f}", f"{row['score']:.4g}"
+            str(row["rank"]), escape(str(row["id"])), f"{row['weight']:.3f}", f"{row['score']:.4g}"
         )
     console.print(table)
     if len(selection) > SHOWN_ITEMS and saved_to is None:
@@ -31,6 +32,8 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
         random_batch = selection.evidence["random_batch"]
         batches = {selection.strategy: selection.evidence, "random, on average": random_batch}
         console.print(evidence_table(batches))
+    if selection.evidence.get("atoms") == "coverage" and not selection.evidence["labelled"]:
+        console.print("Better with --labeled FILE: a batch that knows what is labelled already.")
     for message in selection.evidence.get("warnings", []):
         console.print(f"Warning: {message}", style="yellow", markup=False)
     if saved_to is not None:
@@ -55,6 +58,7 @@ def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
         "passes": "d",
         "seconds": ".3f",
     }
+    columns = {key: how for key, how in columns.items() if any(key in b for b in batches.values())}
     for name in columns:
         table.add_column(name.replace("_", " "), justify="right")
     for name, figures in batches.items():

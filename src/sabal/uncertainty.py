@@ -14,22 +14,22 @@ from sabal.arrays import CACHE_BYTES, Array, row_chunks, take_rows, to_numpy
 
 def margin(probs_NC: Array) -> np.ndarray:
     """1 - (p_(1) - p_(2)): near 1 where the two best classes are level."""
-    return _per_item(_margin, probs_NC)
+    return per_item(_margin, probs_NC)
 
 
 def least_confidence(probs_NC: Array) -> np.ndarray:
     """1 - p_(1): the probability that the model's guess is wrong, by its own account."""
-    return _per_item(lambda probs: 1.0 - _best(probs), probs_NC)
+    return per_item(lambda probs: 1.0 - _best(probs), probs_NC)
 
 
 def entropy(probs_NC: Array) -> np.ndarray:
     """-sum_y p(y) log p(y) in nats, with 0 log 0 = 0."""
-    return _per_item(_entropy, probs_NC)
+    return per_item(_entropy, probs_NC)
 
 
 def mutual_information(log_probs_NKC: Array) -> np.ndarray:
     """I(y; theta | x) = H(mean_k p_k) - mean_k H(p_k) (BALD; Houlsby et al. 2011, eq. 2)."""
-    return _per_item(_mutual_information, log_probs_NKC)
+    return per_item(_mutual_information, log_probs_NKC)
 
 
 def most_informative(
@@ -69,7 +69,7 @@ def _rough_information(log_probs_NKC: Array) -> tuple[np.ndarray, np.ndarray]:
     return entropy_N - expected_N, rounding * error_N
 
 
-def _per_item(score: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
+def per_item(score: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
     """`score` of every item; none is below 0, whatever rounding says."""
     n = array.shape[0]
     result_N = np.empty(n)

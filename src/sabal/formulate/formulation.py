@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from sabal.atoms import (
     curvature_atoms,
     feature_norms,
     gradient_atoms,
-    gradient_spread,
+    gradient_variance,
     kernel_atoms,
     posterior_atoms,
 )
@@ -22,14 +21,14 @@ from sabal.checks import check_budget, check_choice, check_flag, check_number, c
 from sabal.draws import CurvatureDraws, KernelDraws, PoolFacts, draw_curvature, draw_kernel
 from sabal.errors import InputError
 from sabal.items import Items, LocalItems
-from sabal.labels import log_probs_of, softmax
-from sabal.outputs import Outputs, derived
+from sabal.outputs import Outputs
 from sabal.problem import Problem
-from sabal.uncertainty import entropy, mutual_information
+from sabal.rows import derived
+from sabal.uncertainty import mutual_information
 
 ATOMS = ("gradient", "posterior", "curvature", "kernel")
 SCALES = ("free", "literal")
-UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information")
+UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 WIDTHS = {"curvature": 2048, "kernel": 1024}
 NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 
@@ -127,27 +126,23 @@ class Formulation:
 
     def scores(self, outputs: Outputs, variance_N: np.ndarray | None = None) -> np.ndarray:
         """The uncertainty of every item; `variance_N` where it is at hand."""
-        default = "margin" if self.atoms in WIDTHS else "variance"
-        kind = self.uncertainty or default
+        loss = outputs.loss
+        kind = self.uncertainty or (loss.doubt if self.atoms in WIDTHS else "variance")
         if kind == "variance":
             return self._variance(outputs) if variance_N is None else variance_N
         if kind == "mutual-information" and outputs.has("log_probs"):
             return mutual_information(outputs.log_probs)
-        if kind != "mutual-information" and outputs.has("probs"):
-            return outputs.margin if kind == "margin" else entropy(outputs.probs)
+        if kind in loss.scores and outputs.has("probs"):
+            return outputs.doubt if kind == loss.doubt else loss.scores[kind](outputs.spread)
         if self.atoms == "kernel" and self.uncertainty is None:
             # No model yet: nothing is added for uncertainty.
             return np.zeros(outputs.size)
-        raise InputError(
-            f"what uncertainty={kind!r} is computed from",
-            "outputs without it",
-            "pass `log_probs` for mutual-information, class probabilities for the others",
-        )
+        raise self._without(kind, outputs)
 
     def features(self, outputs: Outputs) -> Array:
         """What items are told apart by: without features, their predictions."""
         if self.atoms == "kernel" and not outputs.has("features"):
-            return outputs.probs
+            return outputs.prediction
         return outputs.features
 
     @property
@@ -156,17 +151,32 @@ class Formulation:
 
     def _atoms(self, outputs: Outputs, draws: Draws) -> Atoms:
         if self.atoms == "posterior":
+            if "log_probs" not in outputs.loss.checks:
+                raise InputError(
+                    f"atoms='gradient', 'curvature' or 'kernel' with loss={outputs.loss.name!r}",
+                    "atoms='posterior'",
+                    "pick one of these",
+                )
             if outputs.has("label_probs"):
                 return posterior_atoms(outputs.log_probs, outputs.label_probs)
             # A pool that is streamed never holds n x K x C numbers.
             return outputs.posterior_atoms
         features_ND = self.features(outputs)
         if isinstance(draws, KernelDraws):
-            weight_N = np.ones(outputs.size) if draws.everyone else outputs.margin
+            weight_N = np.ones(outputs.size) if draws.everyone else outputs.doubt
             return kernel_atoms(features_ND, weight_N, draws)
+        loss = outputs.loss
         if isinstance(draws, CurvatureDraws):
-            return curvature_atoms(features_ND, outputs.probs, draws, self.bias)
-        return gradient_atoms(features_ND, outputs.probs, self._label_probs(outputs), self.bias)
+            return curvature_atoms(features_ND, outputs.spread, draws, self.bias, loss=loss)
+        return gradient_atoms(
+            features_ND,
+            outputs.prediction,
+            self._label(outputs),
+            self.bias,
+            loss=loss,
+            spread_NC=None if loss.spread == loss.prediction else outputs.spread,
+            deviation=self.scale == "literal",
+        )
 
     def _variance(self, outputs: Outputs) -> np.ndarray:
         """V_j of posterior atoms, or of the gradient (which atoms without labels borrow)."""
@@ -175,15 +185,38 @@ class Formulation:
             assert variance_N is not None  # posterior atoms have it
             return variance_N
         norms_N = feature_norms(outputs.features, self.bias)
-        return gradient_spread(norms_N, self._label_probs(outputs))[0]
+        loss = outputs.loss
+        # For probabilities the mean of a label tells its spread, too.
+        spread_NC = self._label(outputs) if loss.spread == loss.prediction else outputs.spread
+        return gradient_variance(norms_N, spread_NC, loss)
 
-    def _label_probs(self, outputs: Outputs) -> Any:
-        if outputs.has("label_probs"):
-            return outputs.label_probs
+    def _label(self, outputs: Outputs) -> Array:
+        """The mean of the label distribution."""
+        loss = outputs.loss
+        if outputs.has(loss.label):
+            return getattr(outputs, loss.label)
         if self.temperature is None:
-            return outputs.probs
+            return outputs.prediction
         temperature = self.temperature
-        return derived(lambda p: softmax(log_probs_of(p) / temperature), outputs.probs)
+        return derived(lambda p: loss.tempered(p, temperature), outputs.prediction)
+
+    def _without(self, kind: str, outputs: Outputs) -> InputError:
+        """The error for an uncertainty that cannot be computed from what there is."""
+        loss = outputs.loss
+        known = ["variance", *(name for name in UNCERTAINTIES if name in loss.scores)]
+        if "log_probs" in loss.checks:
+            known.append("mutual-information")
+        if kind not in known:
+            return InputError(
+                f"an uncertainty of loss={loss.name!r} ({', '.join(known)})",
+                repr(kind),
+                "pick one of these",
+            )
+        return InputError(
+            f"what uncertainty={kind!r} is computed from",
+            "outputs without it",
+            f"pass {'log_probs' if kind == 'mutual-information' else ' or '.join(loss.sources)}",
+        )
 
     def _input_bytes(self, outputs: Outputs) -> int | None:
         """What the arrays take, or would take in memory, that the atoms are made of."""
@@ -192,5 +225,5 @@ class Formulation:
             return None
         arrays = [self.features(outputs)]
         if outputs.has("probs"):
-            arrays.append(outputs.probs)
+            arrays.append(outputs.spread)
         return sum(int(np.prod(array.shape)) * array.dtype.itemsize for array in arrays)

@@ -11,6 +11,7 @@ from sabal.arrays import as_array, generator, to_host
 from sabal.errors import InputError, SabalWarning
 from sabal.formulate.formulation import UNCERTAINTIES, Formulation
 from sabal.formulate.pool import LocalFacts
+from sabal.losses import loss_named
 from sabal.outputs import Outputs
 from sabal.problem import Problem
 
@@ -30,13 +31,17 @@ def gradient_problem(
     scale: str = "free",
     bias: bool = True,
     uncertainty: Uncertainty = "variance",
+    loss: str = "softmax",
+    variances: Any = None,
 ) -> Problem:
-    """Gradient atoms of a point-estimate model (method.md 1).
+    """Gradient atoms of a point-estimate model (method.md 1, and 8 for other losses).
 
     `probs` is the model's prediction p, `label_probs` the label distribution q; with q = p the
     atoms are zero, which is said in a warning, and the variance alone ranks the items.
+    With loss="squared" they are the means of the prediction and of the label distribution, and
+    `variances` are those of the prediction.
     """
-    outputs = Outputs(features=features, probs=probs, label_probs=label_probs)
+    outputs = _outputs(loss, features, probs, variances, label_probs)
     options = {"alpha": alpha, "beta": beta, "scale": scale, "bias": bias}
     return _problem("gradient", outputs, budget, uncertainty, None, options)
 
@@ -70,10 +75,16 @@ def curvature_problem(
     width: int = 2048,
     random_state: RandomState = None,
     bias: bool = True,
-    uncertainty: Uncertainty = "margin",
+    uncertainty: Uncertainty | None = None,
+    loss: str = "softmax",
+    variances: Any = None,
 ) -> Problem:
-    """Curvature atoms: the second order of the loss, which no label changes (method.md 4)."""
-    outputs = Outputs(features=features, probs=probs)
+    """Curvature atoms: the second order of the loss, which no label changes (method.md 4 and 8).
+
+    `uncertainty` is the margin unless it is given. With loss="squared" it is the predictive
+    variance; `variances` are those of the prediction, and `probs` (its means) may be None.
+    """
+    outputs = _outputs(loss, features, probs, variances)
     options = {"alpha": alpha, "beta": beta, "width": width, "bias": bias}
     return _problem("curvature", outputs, budget, uncertainty, random_state, options)
 
@@ -88,15 +99,27 @@ def kernel_problem(
     width: int = 1024,
     random_state: RandomState = None,
     uncertainty: Uncertainty | None = None,
+    loss: str = "softmax",
+    variances: Any = None,
 ) -> Problem:
     """Kernel atoms: the batch matches the undecided part of the pool in distribution (method.md 4).
 
     `uncertainty` is the margin unless it is given. Without a model (`probs=None`) every item counts
     alike and nothing is added for uncertainty: the batch then represents the pool.
+    loss, variances: as in `curvature_problem`.
     """
-    outputs = Outputs(features=features, probs=probs)
+    outputs = _outputs(loss, features, probs, variances)
     options = {"alpha": alpha, "beta": beta, "width": width}
     return _problem("kernel", outputs, budget, uncertainty, random_state, options)
+
+
+def _outputs(
+    loss: str, features: Any, prediction: Any, variances: Any, label: Any = None
+) -> Outputs:
+    """Outputs whose prediction, and mean of the label distribution, are called as `loss` does."""
+    known = loss_named(loss)
+    named = {known.prediction: prediction, known.label: label}
+    return Outputs(features=features, variances=variances, loss=loss, **named)
 
 
 def _problem(

@@ -11,6 +11,7 @@ from sabal.draws import PoolFacts, feature_norm_sums, feature_sums
 from sabal.formulate.formulation import Draws, Formulation
 from sabal.items import Items
 from sabal.outputs import Outputs
+from sabal.sampling import Drawn, drawn, priorities
 
 
 class Pool(Protocol):
@@ -38,6 +39,16 @@ class Pool(Protocol):
 
     def take(self, rows: np.ndarray) -> Outputs:
         """The outputs of some items, brought here."""
+
+    def sample(self, formulation: Formulation, count: int, seed: int) -> Drawn:
+        """At most `count` rows, drawn by their uncertainty; all alike where there is none."""
+
+    def features_of(self, formulation: Formulation, rows: np.ndarray) -> Array:
+        """What some items are told apart by, brought here."""
+
+    @property
+    def labeled_features(self) -> Array:
+        """Features of what is labelled already, where `has` says that there are any."""
 
 
 class LocalPool:
@@ -68,6 +79,23 @@ class LocalPool:
         """The outputs of some items."""
         return self._outputs.take(rows)
 
+    def sample(self, formulation: Formulation, count: int, seed: int) -> Drawn:
+        """At most `count` rows, drawn by their uncertainty; all alike where there is none."""
+        everyone = self.facts(formulation).all_sure()
+        sizes_N = np.ones(self.size) if everyone else formulation.scores(self._outputs)
+        priority_N = priorities(sizes_N, 0, seed)
+        best = top_k(priority_N, min(count + 1, self.size))
+        return drawn(best, priority_N[best], count, seed)
+
+    def features_of(self, formulation: Formulation, rows: np.ndarray) -> Array:
+        """What some items are told apart by."""
+        return take_rows(formulation.features(self._outputs), rows)
+
+    @property
+    def labeled_features(self) -> Array:
+        """Features of what is labelled already."""
+        return self._outputs.labeled_features
+
 
 class LocalFacts:
     """The facts of outputs that this process can read."""
@@ -79,12 +107,12 @@ class LocalFacts:
 
     @property
     def classes(self) -> int:
-        """How many classes there are; 0 without a model."""
-        return int(self._outputs.probs.shape[1]) if self._outputs.has("probs") else 0
+        """How many classes (labels, outputs) there are; 0 without a model."""
+        return int(self._outputs.spread.shape[1]) if self._outputs.has("probs") else 0
 
     def all_sure(self) -> bool:
         """Whether the model is sure of every item (True as well where there is no model)."""
-        return not self.classes or not np.any(self._outputs.margin > 0)
+        return not self.classes or not np.any(self._outputs.doubt > 0)
 
     def feature_mean(self) -> np.ndarray:
         """The mean of the features."""

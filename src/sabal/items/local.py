@@ -70,6 +70,7 @@ class LocalItems:
             uncertainty=self._sums(self.uncertainty_N),
             variance=np.zeros(len(sums)) if variance_N is None else self._sums(variance_N),
             clipped=clipped,
+            rounding=self.operator.rounding,
         )
 
     def _sums(self, values_N: np.ndarray) -> np.ndarray:

@@ -118,7 +118,10 @@ class Best:
 
 @dataclass(frozen=True)
 class Survey:
-    """Sums over the pool, a row for each of its segments (see `arrays.SEGMENTS`)."""
+    """Sums over the pool, a row for each of its segments (see `arrays.SEGMENTS`).
+
+    clipped: see `atoms.Atoms`. rounding: see `operators.Operator`.
+    """
 
     sizes: np.ndarray
     atoms: np.ndarray
@@ -126,6 +129,7 @@ class Survey:
     uncertainty: np.ndarray
     variance: np.ndarray
     clipped: int = 0
+    rounding: float = 0.0
 
     @property
     def size(self) -> int:

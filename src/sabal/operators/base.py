@@ -63,6 +63,9 @@ class Operator(ABC):
     dear = False
     """Whether a pass computes the atoms anew, rather than reading them."""
 
+    rounding = 0.0
+    """What rounding of the inputs leaves in an atom, as a share of the labels' deviation."""
+
     def take(self, indices: np.ndarray) -> Block:
         """The atoms at `indices`, in NumPy float64."""
         return self.gather(indices).to_host()

@@ -15,7 +15,7 @@ class Computed(Operator):
     """Atoms that are made when they are asked for, from what is known of their rows.
 
     make: the atoms of a slice or an array of rows. for_passes: the same in a form that passes
-        read faster, if there is one.
+        read faster, if there is one. dear, rounding: see `Operator`.
     """
 
     def __init__(
@@ -26,12 +26,14 @@ class Computed(Operator):
         row_bytes: int,
         for_passes: Callable[[slice], Block] | None = None,
         dear: bool = False,
+        rounding: float = 0.0,
     ) -> None:
         self._make = make
         self._for_passes = for_passes or make
         self._size = size
         self._row_bytes = row_bytes
         self.dear = dear
+        self.rounding = rounding
         empty = make(slice(0, 0))
         self._atom_shape, self._atom_bytes = empty.atom_shape, empty.atom_bytes
 

@@ -4,7 +4,7 @@ Both kinds look like an array of one row per item as far as a pass over a pool n
 a dtype, a namespace, and `[rows]`, which answers with a plain array.
 """
 
-from sabal.rows.derived import DerivedRows, is_stored, load
+from sabal.rows.derived import DerivedRows, derived, is_stored, load
 from sabal.rows.stored import DataFile, RawRows, StoredRows
 
-__all__ = ["DataFile", "DerivedRows", "RawRows", "StoredRows", "is_stored", "load"]
+__all__ = ["DataFile", "DerivedRows", "RawRows", "StoredRows", "derived", "is_stored", "load"]

@@ -86,6 +86,16 @@ class DerivedRows:
         return DerivedRows(self._function, *sources, shape=shape, dtype=self.dtype)
 
 
+def derived(function: Callable[[Array], Array], source: Array) -> Array:
+    """`function` of every row of `source`; for rows on disk, when they are asked for."""
+    if not is_stored(source):
+        return function(source)
+    sample = function(source[:0])
+    return DerivedRows(
+        function, source, shape=(source.shape[0], *sample.shape[1:]), dtype=sample.dtype
+    )
+
+
 def is_stored(array: Any) -> bool:
     """Whether `array` is read from a file when asked for, or derived from some that are."""
     if isinstance(array, DerivedRows):

@@ -85,7 +85,7 @@ class Greedy:
     def __post_init__(self) -> None:
         check_choice(self.score, "score", SCORES)
         check_number(self.step, "step", above=0.0)
-        if self.refresh != "auto":
+        if not isinstance(self.refresh, str) or self.refresh != "auto":
             check_whole(self.refresh, "refresh")
         if self.memory is not None:
             check_whole(self.memory, "memory")

@@ -133,7 +133,7 @@ class Bait:
         arrays = [h / peak for h in arrays]
         mean = float(np.concatenate([row_norms_squared(h) for h in arrays]).mean()) or 1.0
         h_ND, *h_LD = (h / math.sqrt(mean) for h in arrays)
-        ridge = self.regularisation / peak / peak / mean
+        ridge = float(self.regularisation) / peak / peak / mean
         if ridge < LEAST_RIDGE:
             warnings.append(
                 f"the regularisation was raised to {LEAST_RIDGE:g} of the mean squared norm of "

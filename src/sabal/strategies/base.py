@@ -17,7 +17,8 @@ class Strategy(Protocol):
 
     A strategy is a dataclass: its fields are its options. `needs` names the outputs it looks at
     ("a|b" where either will do), so that nothing else has to be computed. One that reads a pool
-    a block at a time, wherever it is, says `streams = True`.
+    a block at a time, wherever it is, says `streams = True`. One that looks at predictions of
+    other losses than the softmax names all that it knows in `losses`.
     """
 
     name: ClassVar[str]
@@ -37,12 +38,20 @@ def require(strategy: Strategy, outputs: Outputs) -> None:
     """Raise unless `outputs` has what `strategy` needs."""
     for need in strategy.needs:
         if not any(outputs.has(name) for name in need.split("|")):
-            names = " or ".join(FROM.get(name, name) for name in need.split("|"))
+            called = (outputs.loss.spread if name == "probs" else name for name in need.split("|"))
+            names = " or ".join(FROM.get(name, name) for name in called)
             raise InputError(
                 f"{names} for the strategy {strategy.name!r}",
                 " and ".join(outputs.given()) or "neither features nor predictions",
                 f"provide {names}, or choose a strategy that does without",
             )
+
+
+def suits(strategy: Strategy | type[Strategy], loss: str) -> bool:
+    """Whether `strategy` makes sense of predictions with this loss, or looks at none."""
+    if loss in getattr(strategy, "losses", ("softmax",)):
+        return True
+    return all(need == "features" for need in strategy.needs)
 
 
 class Named(Protocol):

@@ -83,7 +83,10 @@ class TypiClust:
         for c in np.unique(giver_B):
             turns = np.flatnonzero(giver_B == c)
             members = np.flatnonzero(cluster_M == c)
-            typicality = self._typicality(points_MD[members], rng) / unit
+            with np.errstate(over="ignore"):
+                # Distances among subnormal numbers have no finite reciprocal.
+                typicality = self._typicality(points_MD[members], rng) / unit
+            typicality = np.minimum(typicality, np.finfo(np.float64).max)
             in_pool = np.count_nonzero(members < n)
             best = top_k(typicality[:in_pool], turns.size)
             chosen_B[turns], scores_B[turns] = members[best], typicality[best]
@@ -240,12 +243,16 @@ def _k_means_seeds(points_MD: np.ndarray, clusters: int, rng: np.random.Generato
 
 def average_linkage(points_MD: np.ndarray, clusters: int) -> np.ndarray:
     """The cluster of each point by agglomeration; holds the distances of all pairs."""
+    from scipy.cluster.hierarchy import ClusterWarning
     from sklearn.cluster import AgglomerativeClustering
 
     if len(points_MD) == 1:
         return np.zeros(1, dtype=np.int64)
     model = AgglomerativeClustering(n_clusters=clusters, linkage="average")
-    return model.fit(points_MD).labels_.astype(np.int64)
+    with python_warnings.catch_warnings():
+        # As many points as dimensions may look like distances, and are none.
+        python_warnings.simplefilter("ignore", ClusterWarning)
+        return model.fit(points_MD).labels_.astype(np.int64)
 
 
 def rank_in_group(group_M: np.ndarray) -> np.ndarray:

@@ -110,7 +110,9 @@ class _FrankWolfe:
     def __init__(self, operator: Operator, sigma_N: np.ndarray) -> None:
         self.operator = operator
         self.sigma_N = sigma_N
-        self.target = _total(operator) / (float(sigma_N.sum()) or 1.0)
+        total, sigma = _total(operator), float(sigma_N.sum())
+        # Where no item has an atom, what is left of their sum is rounding.
+        self.target = total / sigma if sigma > 0 else np.zeros_like(total)
         self.point = np.zeros_like(self.target)
         self.share_N = np.zeros(sigma_N.size)
         self.picks: list[int] = []

@@ -182,7 +182,7 @@ class Badge:
 
     def __post_init__(self) -> None:
         check_flag(self.bias, "bias")
-        if self.refresh != "auto":
+        if not isinstance(self.refresh, str) or self.refresh != "auto":
             check_whole(self.refresh, "refresh")
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:

@@ -183,7 +183,9 @@ class _Blocks:
         """
         least_N = self.g_N * (self.g_N / (self.g_N + self.ag_N))
         most_N = self.g_N - self.ag_N * (self.ag_N / (self.ag_N + self.aag_N))
-        return np.flatnonzero(open_N & (most_N >= (1.0 - 1e-6) * least_N[open_N].max()))
+        found = np.flatnonzero(open_N & (most_N >= (1.0 - 1e-6) * least_N[open_N].max()))
+        # Where every gain is rounding, of either sign, so are the bounds: they rule out nobody.
+        return found if found.size else np.flatnonzero(open_N)
 
     def gains(self, items: np.ndarray) -> np.ndarray:
         """tr[(I + A)^{-1} G]: what adding an item takes off the trace."""

@@ -11,7 +11,10 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from sabal.errors import UnknownNameError, did_you_mean
+import numpy as np
+
+from sabal.errors import UnknownNameError, did_you_mean, shown
+from sabal.losses import LOSSES
 from sabal.outputs import PARTS
 from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
@@ -43,7 +46,10 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     ClusterMargin,
 )
 GROUP = "sabal.strategies"
-INPUTS = (*PARTS, "labeled_features", "ids", "random_state")
+INPUTS = (
+    *dict.fromkeys((*PARTS, *(part for loss in LOSSES.values() for part in loss.checks))),
+    *("loss", "labeled_features", "ids", "random_state"),
+)
 """What `select` takes besides options: often what a misspelt option was meant to be."""
 
 
@@ -65,11 +71,11 @@ def strategies() -> dict[str, type[Strategy]]:
 def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
     """The strategy called `name` with `options`."""
     known = strategies()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownNameError(
             f"a strategy out of {', '.join(known)}",
-            repr(name),
-            did_you_mean(str(name), list(known)),
+            shown(name),
+            did_you_mean(name, list(known)) if isinstance(name, str) else "pick one of these",
         )
     accepted = option_names(known[name])
     for option in options:
@@ -78,9 +84,24 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
             raise UnknownNameError(
                 f"options of {name!r} ({takes})",
                 repr(option),
-                did_you_mean(option, [*accepted, *INPUTS]) if accepted else "leave it out",
+                _instead_of(option, accepted),
             )
     return known[name](**options)
+
+
+def _instead_of(option: str, accepted: list[str]) -> str:
+    """What to do about an option that a strategy does not have."""
+    if option in INPUTS:
+        return "it is an argument of sabal.select, which takes arrays"
+    return did_you_mean(option, [*accepted, *INPUTS]) if accepted else "leave it out"
+
+
+def plain_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Options with Python's numbers for NumPy's: in float64, and fit for a file of evidence."""
+    return {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in options.items()
+    }
 
 
 def option_names(strategy: type[Strategy]) -> list[str]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import Array, top_k
+from sabal.arrays import top_k
 from sabal.outputs import Outputs
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
-from sabal.uncertainty import entropy, least_confidence, margin
 
 
 @dataclass(frozen=True)
@@ -24,11 +22,15 @@ class Scored:
     paper: ClassVar[str]
     cost: ClassVar[str] = "O(n C)"
     streams: ClassVar[bool] = True
-    score: ClassVar[Callable[[Array], np.ndarray]]
+    losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid")
+
+    def scores(self, outputs: Outputs) -> np.ndarray:
+        """What items are ranked by: what the loss knows by the name of the strategy."""
+        return outputs.loss.scores[self.name](outputs.spread)
 
     def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
         """The top b; `rng` is not used."""
-        scores_N = type(self).score(outputs.probs)
+        scores_N = self.scores(outputs)
         chosen = top_k(scores_N, budget)
         return selection_of(
             self, outputs, chosen, scores_N[chosen], warnings=tie_warning(scores_N, chosen)
@@ -41,7 +43,6 @@ class Entropy(Scored):
 
     name: ClassVar[str] = "entropy"
     paper: ClassVar[str] = "Shannon 1948; Settles 2009"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(entropy)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,6 @@ class Margin(Scored):
 
     name: ClassVar[str] = "margin"
     paper: ClassVar[str] = "Scheffer et al. 2001"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(margin)
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class LeastConfidence(Scored):
 
     name: ClassVar[str] = "least-confidence"
     paper: ClassVar[str] = "Lewis and Gale 1994"
-    score: ClassVar[Callable[[Array], np.ndarray]] = staticmethod(least_confidence)
+    losses: ClassVar[tuple[str, ...]] = ("softmax",)
 
 
 def tie_warning(scores_N: np.ndarray, chosen: np.ndarray) -> tuple[str, ...]:

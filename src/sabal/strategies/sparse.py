@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,9 @@ from sabal.problem import Problem
 from sabal.selection import Selection
 from sabal.solvers import Greedy, ProximalIHT, Solution, Solver, refit
 from sabal.strategies.base import selection_of
+from sabal.strategies.covering import RANDOM_BATCHES, cover_pool
 
-RANDOM_BATCHES = 5
-"""How many random batches the evidence compares with."""
+COVERAGE = "coverage"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,8 @@ class Sparse:
     """Builds a Problem from the outputs and lets a solver choose.
 
     atoms: "gradient", "posterior", "curvature", "kernel", or "auto" for what suits the outputs.
-    uncertainty: "variance", "margin", "entropy", "mutual-information"; None for what suits them.
+    uncertainty: "variance", "margin", "entropy", "mutual-information", "predictive-variance"; None
+        for what suits them and the loss.
     alpha, beta: the weight of uncertainty, and of weights near 1.
     candidates: look only at the candidates * budget most uncertain items; None for all.
     scale: "free", or "literal" for the paper's units.
@@ -36,6 +37,8 @@ class Sparse:
     """
 
     streams: ClassVar[bool] = True
+    losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid", "squared")
+    kinds: ClassVar[tuple[str, ...]] = ("auto", *ATOMS)
 
     atoms: str = "auto"
     uncertainty: str | None = None
@@ -49,7 +52,7 @@ class Sparse:
     refit: bool = False
 
     def __post_init__(self) -> None:
-        check_choice(self.atoms, "atoms", ("auto", *ATOMS))
+        check_choice(self.atoms, "atoms", self.kinds)
         check_flag(self.refit, "refit")
         if self.candidates is not None:
             check_number(self.candidates, "candidates", above=0.0)
@@ -59,7 +62,7 @@ class Sparse:
                     str(self.candidates),
                     "pass for instance candidates=10",
                 )
-        self.formulation("gradient" if self.atoms == "auto" else self.atoms)
+        self.formulation(self.atoms if self.atoms in ATOMS else "gradient")
         self.solver()
 
     def formulation(self, kind: str) -> Formulation:
@@ -182,18 +185,68 @@ class SabalIHT(Sparse):
 
 @dataclass(frozen=True, kw_only=True)
 class Sabal(SabalGreedy):
-    """Our best defaults: kernel atoms weighted by margin, greedy selection.
+    """Our best defaults: the undecided part of the pool, covered item by item.
 
-    Posterior atoms when there are log_probs and no features; with features alone (no model yet) a
-    batch that represents the pool.
+    atoms: "auto" is "coverage" (see `sabal.coverage`), unless options of another kind are given:
+        then it is "kernel". Posterior atoms when there are log_probs and no features; with
+        features alone (no model yet) a batch that covers the whole pool.
+    uncertainty: of coverage, what makes an item count; "margin" by default.
+    radius: of what an item covers, as a multiple of what the labels to come can tell apart (1).
     """
 
     name: ClassVar[str] = "sabal"
     needs: ClassVar[tuple[str, ...]] = ("features|probs|log_probs",)
-    paper: ClassVar[str] = "Shen et al. 2022, with kernel atoms"
-    cost: ClassVar[str] = "O(n m) a pass, about 2 passes"
+    paper: ClassVar[str] = "Shen et al. 2022, bounded item by item"
+    cost: ClassVar[str] = "one pass, then O(m^2 d) for a sample of m (at most 8,192, or 3 b)"
+    kinds: ClassVar[tuple[str, ...]] = (*Sparse.kinds, COVERAGE)
+
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.radius is not None:
+            check_number(self.radius, "radius", above=0.0)
+        foreign = self._options_of_atoms()
+        if self.atoms == COVERAGE and foreign:
+            raise InputError(
+                "atoms='coverage' with the options uncertainty and radius alone",
+                f"{foreign[0]}={getattr(self, foreign[0])!r}",
+                "leave it out, or ask for atoms='kernel'",
+            )
+        if self.radius is not None and (foreign or self.atoms not in ("auto", COVERAGE)):
+            raise InputError(
+                "`radius` with atoms='coverage' only",
+                f"radius={self.radius} and {foreign[0] if foreign else 'other atoms'}",
+                "leave one of them out",
+            )
 
     def kind_of_atoms(self, pool: Outputs | Pool) -> str:
-        """Kernel atoms unless a posterior is all there is."""
-        only_posterior = pool.has("log_probs") and not pool.has("features")
-        return "posterior" if only_posterior else "kernel"
+        """Coverage unless a posterior is all there is, or options say otherwise."""
+        if pool.has("log_probs") and not pool.has("features"):
+            return "posterior"
+        return "kernel" if self._options_of_atoms() else COVERAGE
+
+    def select_from(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
+        """Cover the pool, or solve the Problem that was asked for."""
+        kind = self.kind_of_atoms(pool) if self.atoms == "auto" else self.atoms
+        if kind != COVERAGE:
+            return super().select_from(pool, budget, rng)
+        covered = cover_pool(pool, self.formulation("kernel"), budget, self.radius or 1.0, rng)
+        return selection_of(
+            self,
+            pool,
+            covered.rows,
+            covered.cover.gains,
+            weights=covered.cover.weights,
+            evidence=covered.evidence,
+            warnings=covered.warnings,
+        )
+
+    def _options_of_atoms(self) -> list[str]:
+        """The options that were given and say nothing to coverage."""
+        return [
+            each.name
+            for each in fields(self)
+            if each.name not in ("atoms", "uncertainty", "radius")
+            and getattr(self, each.name) != each.default
+        ]

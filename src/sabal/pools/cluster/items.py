@@ -122,4 +122,8 @@ def made(setup: Setup, outputs: Outputs) -> Block:
 def _together(parts: Sequence[Survey]) -> Survey:
     names = ("sizes", "atoms", "norms_squared", "uncertainty", "variance")
     joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Survey(**joined, clipped=sum(part.clipped for part in parts))
+    return Survey(
+        **joined,
+        clipped=sum(part.clipped for part in parts),
+        rounding=max(part.rounding for part in parts),
+    )

@@ -11,29 +11,45 @@ from typing import Any
 
 import numpy as np
 
+from sabal.arrays import to_numpy
 from sabal.errors import InputError
 from sabal.formulate import Draws, Formulation
+from sabal.losses import SOFTMAX
 from sabal.outputs import Outputs
 from sabal.pools.cluster.crew import Crew, Rows
 from sabal.pools.cluster.items import ClusterItems
 from sabal.pools.cluster.keys import refuse_repeated
 from sabal.pools.cluster.messages import Built, Description, Setup, Top
+from sabal.sampling import Drawn, drawn
 from sabal.strategies.scores import Scored
 
 
 class ClusterPool:
     """The pool whose shards a crew holds: a `formulate.Pool`."""
 
-    def __init__(self, crew: Crew) -> None:
+    loss = SOFTMAX
+    """Shards know of no other: some of what others ask takes the whole pool to answer."""
+
+    def __init__(self, crew: Crew, labeled_features: np.ndarray | None = None) -> None:
         self._crew = crew
+        self._labeled_features = labeled_features
         self._keys = counting()
         self.size = crew.ranges[-1][1]
         self._description = _agreed(crew.ask("describe"), crew)
+        self._check_labeled()
         if self._description.ids and len(crew.ranges) > 1:
             suspects = crew.suspects()
             if suspects.size:
                 refuse_repeated(crew.ask("ids_with_keys", suspects))
         self.ids = ClusterIds(crew, self.size)
+
+    def _check_labeled(self) -> None:
+        """Look at labelled features that were given here as `Outputs` looks at its own."""
+        part = self._description.parts.get("features")
+        if self._labeled_features is not None and part is not None:
+            one_row = np.zeros((1, *part.row), dtype=part.dtype)
+            given = Outputs(features=one_row, labeled_features=self._labeled_features)
+            self._labeled_features = to_numpy(given.labeled_features)
 
     @property
     def classes(self) -> int:
@@ -46,7 +62,15 @@ class ClusterPool:
 
     def has(self, name: str) -> bool:
         """Whether the output `name` is there, or follows from what is."""
-        return name in self._description.has
+        here = name == "labeled_features" and self._labeled_features is not None
+        return here or name in self._description.has
+
+    @property
+    def labeled_features(self) -> np.ndarray:
+        """Features of what is labelled already: those given here, or those in the pool's files."""
+        if self._labeled_features is None:
+            return self._crew.ask_each("labeled_features", {0: ()})[0]
+        return self._labeled_features
 
     def facts(self, formulation: Formulation) -> ClusterFacts:
         """What the draws of a formulation need to know."""
@@ -64,6 +88,18 @@ class ClusterPool:
         """The rows of the most uncertain items, in rising order."""
         parts: list[Top] = self._crew.ask("most_uncertain", formulation, count)
         return np.sort(Top.merge(parts, count).rows)
+
+    def sample(self, formulation: Formulation, count: int, seed: int) -> Drawn:
+        """At most `count` rows, drawn by their uncertainty; all alike where there is none."""
+        everyone = self.facts(formulation).all_sure()
+        parts: list[Top] = self._crew.ask("priorities", formulation, everyone, count + 1, seed)
+        best = Top.merge(parts, count + 1)
+        return drawn(best.rows, best.scores, count, seed)
+
+    def features_of(self, formulation: Formulation, rows: np.ndarray) -> np.ndarray:
+        """What some items are told apart by, brought here."""
+        name = "features" if self.has("features") else "probs"
+        return taken(self._crew, rows, (name,))[name]
 
     def top(self, strategy: Scored, count: int) -> tuple[Top, int]:
         """The best rows of a strategy that scores each, and how many score as the last of them."""

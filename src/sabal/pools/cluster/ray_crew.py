@@ -29,7 +29,7 @@ PATIENCE = 300.0
 INLINE_BYTES = 64 * 2**10
 """Arguments up to here are sent with a question; larger ones are stored once for all workers."""
 
-PASSES = ("best", "descend", "top", "most_uncertain")
+PASSES = ("best", "descend", "top", "most_uncertain", "priorities")
 """Questions that read the whole pool while a batch is chosen."""
 
 
@@ -135,7 +135,7 @@ class RayCrew:
                     pending[self._send(k, question, packed[k])] = k
                     continue
                 self.traffic.nbytes[question] += len(data)
-                answers[k] = pickle.loads(data)  # noqa: S301  # from our own worker
+                answers[k] = pickle.loads(data)  # noqa: S301  # nosec B301  # from our own worker
                 if isinstance(answers[k], SabalError):
                     raise answers[k]
         return answers

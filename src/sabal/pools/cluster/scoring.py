@@ -86,7 +86,8 @@ class PartScorer:
 
     @cached_property
     def _model(self) -> Score:
-        score: Score | type = pickle.loads(self._score)  # noqa: S301  # from our own driver
+        # From our own driver.
+        score: Score | type = pickle.loads(self._score)  # noqa: S301  # nosec B301
         return score() if isinstance(score, type) else score
 
     def _tell(self, number: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from sabal.arrays import generator, row_chunks, seed_of
+from sabal.arrays import Array, generator, row_chunks, seed_of, to_numpy
 from sabal.checks import check_budget, check_whole
 from sabal.errors import UnknownNameError
 from sabal.formulate import RandomState
@@ -23,7 +23,7 @@ from sabal.pools.cluster.ray_crew import RayCrew
 from sabal.pools.cluster.ray_engine import cpus_of_cluster, session
 from sabal.pools.cluster.recipes import Recipes, Source, recipes_of
 from sabal.selection import Selection
-from sabal.strategies import Strategy, make_strategy
+from sabal.strategies import Strategy, make_strategy, plain_options
 from sabal.strategies.base import require, selection_of
 from sabal.strategies.scores import Scored, tied
 from sabal.strategies.sparse import Sparse
@@ -66,6 +66,7 @@ def select_on_ray(
     threads: int = 1,
     memory: int | str | None = None,
     scratch: str | Path | None = None,
+    labeled_features: Array | None = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> Selection:
@@ -82,10 +83,11 @@ def select_on_ray(
         large enough. threads: of BLAS in each.
     memory: bytes (or "2GB") that each worker may take; what does not fit stays on disk.
     scratch: a folder on each machine for what has to be unpacked for that.
-    random_state, options: as in `sabal.select`.
+    labeled_features, random_state, options: as in `sabal.select`.
     """
     cluster = Cluster(address, workers, threads, memory, scratch)
-    return choose_on_ray(source, budget, strategy, random_state, options, cluster)
+    labeled = None if labeled_features is None else to_numpy(labeled_features)
+    return choose_on_ray(source, budget, strategy, random_state, options, cluster, labeled)
 
 
 def choose_on_ray(
@@ -95,17 +97,19 @@ def choose_on_ray(
     random_state: RandomState,
     options: dict[str, Any],
     cluster: Cluster,
+    labeled_features: np.ndarray | None = None,
 ) -> Selection:
     """The same with the options of the strategy, and of the cluster, by themselves."""
     from threadpoolctl import threadpool_limits
 
+    options = plain_options(options)
     chosen = _strategy(strategy, options)
     recipes = recipes_of(source, cluster.memory, cluster.scratch)
     budget = check_budget(budget, recipes.size)
     seed = seed_of(random_state)
     rng = generator(random_state if seed is None else seed)
     with _crew(recipes, cluster) as crew:
-        pool = ClusterPool(crew)
+        pool = ClusterPool(crew, labeled_features)
         # It asks no more of outputs than what a pool can tell, too.
         require(chosen, cast(Outputs, pool))
         started = time.perf_counter()

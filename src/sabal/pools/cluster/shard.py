@@ -18,6 +18,7 @@ from sabal.pools.cluster.keys import keys_of
 from sabal.pools.cluster.messages import Built, Description, Part, Setup, Slopes, Step, Top
 from sabal.pools.cluster.recipes import Recipe
 from sabal.pools.contents import Contents
+from sabal.sampling import priorities
 from sabal.strategies.scores import Scored
 
 
@@ -70,7 +71,7 @@ class Shard:
         ids = self._contents.ids
         return Description(
             parts=parts,
-            has=frozenset(name for name in PARTS if outputs.has(name)),
+            has=frozenset(name for name in (*PARTS, "labeled_features") if outputs.has(name)),
             classes=int(outputs.probs.shape[1]) if outputs.has("probs") else 0,
             ids="" if ids is None else np.asarray(ids[:1]).dtype.kind,
         )
@@ -86,6 +87,10 @@ class Shard:
         return {
             name: to_numpy(take_rows(getattr(outputs, name), rows - self.start)) for name in names
         }
+
+    def labeled_features(self) -> np.ndarray:
+        """Features of what is labelled already: every shard reads all of them."""
+        return to_numpy(self._outputs.labeled_features)
 
     def keys(self, bucket: int, buckets: int) -> np.ndarray:
         """A number for every id: those that go into one of several buckets."""
@@ -105,7 +110,7 @@ class Shard:
 
     def undecided(self) -> bool:
         """Whether there is an item that the model is not sure of."""
-        return self._outputs.has("probs") and bool(np.any(self._outputs.margin > 0))
+        return self._outputs.has("probs") and bool(np.any(self._outputs.doubt > 0))
 
     def feature_sums(self, formulation: Formulation) -> np.ndarray:
         """The sum of the features in every segment."""
@@ -157,6 +162,12 @@ class Shard:
         """A pass: the most uncertain rows."""
         return Top.of(formulation.scores(self._outputs), count, self.start)
 
+    def priorities(self, formulation: Formulation, everyone: bool, count: int, seed: int) -> Top:
+        """A pass: the rows that come first in a sample (see `sampling`)."""
+        rows = self.stop - self.start
+        sizes = np.ones(rows) if everyone else formulation.scores(self._outputs)
+        return Top.of(priorities(sizes, self.start, seed), count, self.start)
+
     def top(self, strategy: Scored, count: int) -> Top:
         """A pass: the best rows for a strategy that scores each on its own."""
         return Top.of(self._scored(strategy), count, self.start)
@@ -167,7 +178,7 @@ class Shard:
 
     def _scored(self, strategy: Scored) -> np.ndarray:
         if self._scores is None or self._scores[0] != strategy.name:
-            self._scores = (strategy.name, type(strategy).score(self._outputs.probs))
+            self._scores = (strategy.name, strategy.scores(self._outputs))
         return self._scores[1]
 
     def _made(self, setup: Setup) -> LocalItems:

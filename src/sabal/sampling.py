@@ -1,0 +1,53 @@
+"""Rows drawn by what they count, the same rows wherever they are.
+
+Priority sampling (Duffield, Lund & Thorup 2007): with u_i the size of row i and a uniform number
+x_i, keep the `count` rows with the largest priorities u_i / x_i. With t the next priority, sizes of
+max(u_i, t) for the kept rows and 0 for all others are right on average for every set of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows in rising order, and what each of them counts for."""
+
+    rows: np.ndarray
+    sizes: np.ndarray
+
+
+def priorities(size_N: np.ndarray, start: int, seed: int) -> np.ndarray:
+    """u_i / x_i of the rows from `start` on."""
+    return size_N / uniform_numbers(np.arange(start, start + size_N.size), seed)
+
+
+def drawn(rows_K: np.ndarray, priority_K: np.ndarray, count: int, seed: int) -> Drawn:
+    """The sample of `count` rows out of the count + 1 with the largest priorities, best first.
+
+    Of fewer, all are the sample, and count what they are.
+    """
+    threshold = float(priority_K[count]) if rows_K.size > count else 0.0
+    rows_M, priority_M = rows_K[:count], priority_K[:count]
+    size_M = np.maximum(priority_M * uniform_numbers(rows_M, seed), threshold)
+    order = np.argsort(rows_M)
+    return Drawn(rows_M[order], size_M[order])
+
+
+def uniform_numbers(rows_N: np.ndarray, seed: int) -> np.ndarray:
+    """A number in (0, 1) for each row, which depends on its number and `seed` alone.
+
+    The mixing function of SplitMix64 (Steele, Lea & Flood 2014): a generator would have to go
+    through the rows in order, and shards of a pool do not know of each other.
+    """
+    golden = 0x9E3779B97F4A7C15
+    # Unsigned integers wrap around, as they should here.
+    z_N = (rows_N.astype(np.uint64) + np.uint64(1)) * np.uint64(golden)
+    z_N ^= np.uint64(seed)
+    z_N = (z_N ^ (z_N >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z_N = (z_N ^ (z_N >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z_N ^= z_N >> np.uint64(31)
+    return ((z_N >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53
