@@ -45,6 +45,7 @@ TINY = replace(
     speed=(SpeedGoal(SHAPE, "sabal-greedy", 8.0), SpeedGoal(SHAPE, "sabal", 4.0)),
 )
 SLOW = ", a pass per pick"
+KERNEL = "sabal, kernel atoms"
 
 
 def call(*arguments, monkeypatch):
@@ -94,21 +95,29 @@ def a_selection_is_measured(rows):
         assert row.seconds > 0
         wide = {"features": 8, "probs": 3, "label_probs": 3}
         assert row.fact("input_bytes") == 4 * SHAPE.n * sum(wide[name] for name in method.given)
-    sabal = rows.get("shapes", "sabal-greedy", SHAPE)
-    slow = rows.get("shapes", f"sabal-greedy{SLOW}", SHAPE)
-    assert sabal.fact("passes") < slow.fact("passes") == SHAPE.b
-    assert sabal.fact("objective") < sabal.fact("random_objective")
-    assert sabal.fact("random_objective") == slow.fact("random_objective")
+    for label, atoms in (("sabal-greedy", "gradient"), (KERNEL, "kernel")):
+        blocks = rows.get("shapes", label, SHAPE)
+        slow = rows.get("shapes", f"{label}{SLOW}", SHAPE)
+        assert blocks.fact("atoms") == slow.fact("atoms") == atoms
+        assert blocks.fact("passes") < slow.fact("passes") == SHAPE.b
+        assert blocks.fact("objective") < blocks.fact("random_objective")
+        # One and the same problem, but for the rounding of atoms that are stored.
+        assert blocks.fact("random_objective") == pytest.approx(slow.fact("random_objective"))
+    covered = rows.get("shapes", "sabal", SHAPE)
+    assert (covered.fact("atoms"), covered.fact("passes")) == ("coverage", 1)
+    assert 0 < covered.fact("objective") < covered.fact("random_objective") < 1
     # The first pick needs no pass, and the last is not followed by one.
     assert rows.get("shapes", f"badge{SLOW}", SHAPE).fact("passes") == SHAPE.b - 1
 
 
 def passes_and_a_pool_on_disk_are_measured(rows):
+    assert [row.method for row in rows.of("passes")] == ["sabal-greedy", KERNEL, "sabal-iht"]
     for row in rows.of("passes"):
         assert row.fact("bare_seconds") > 0
         assert row.fact("stream_rate") > 0
-    assert rows.get("passes", "sabal", SHAPE).fact("pass_bytes") == 4 * SHAPE.n * 8
+    assert rows.get("passes", KERNEL, SHAPE).fact("pass_bytes") == 4 * SHAPE.n * 8
     assert rows.get("passes", "sabal-iht", SHAPE).fact("pass_bytes") == 4 * SHAPE.n * 14
+    assert {row.fact("atoms") for row in rows.of("disk", "sabal")} == {"coverage"}
     for row in rows.of("disk"):
         halves = row.fact("reading_seconds") + row.fact("selecting_seconds")
         assert halves == pytest.approx(row.seconds)
@@ -195,6 +204,26 @@ def test_a_run_of_other_code_starts_afresh(again, monkeypatch):
     assert len(jobs) == len(found.rows)
 
 
+def test_a_run_in_which_a_label_stood_for_something_else_starts_afresh(again, monkeypatch):
+    as_now = METHODS["sabal"]
+    monkeypatch.setitem(METHODS, "sabal", replace(as_now, options={"atoms": "kernel"}))
+    again(last=5)
+    monkeypatch.setitem(METHODS, "sabal", as_now)
+    jobs, found = again()
+    assert len(jobs) == len(found.rows)
+
+
+def test_a_run_that_does_not_say_what_its_labels_stood_for_starts_afresh(again, tmp_path):
+    again(last=5)
+    path = tmp_path / "out" / "suite.json"
+    document = json.loads(path.read_text())
+    assert document["settings"]["methods"].keys() == METHODS.keys()
+    del document["settings"]["methods"]
+    path.write_text(json.dumps(document))
+    jobs, found = again()
+    assert len(jobs) == len(found.rows)
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"rows": [{}], "finished": false}', "\x00"])
 def test_results_that_make_no_sense_are_replaced(again, tmp_path, text):
     (tmp_path / "out").mkdir()
@@ -249,9 +278,10 @@ def test_atoms_that_are_stored_choose_what_computed_ones_choose():
     features = rng.normal(size=(300, 6)).astype("float32")
     probs = rng.dirichlet(np.ones(3), size=300).astype("float32")
     arrays = {"features": features, "probs": probs, "label_probs": probs}
-    method = METHODS[f"sabal{SLOW}"]
+    method = METHODS[f"{KERNEL}{SLOW}"]
     assert method.stored
     computed = replace(method, stored=False).select(arrays, 20, 0)
+    assert computed.evidence["atoms"] == "kernel"
     assert method.select(arrays, 20, 0).indices.tolist() == computed.indices.tolist()
 
 
@@ -314,15 +344,23 @@ def test_nothing_is_met_that_was_not_measured():
 @pytest.mark.parametrize(
     ("objective", "answer"), [(-99.1, "met"), (-101.0, "met"), (-98.9, "not met")]
 )
-def test_the_objective_is_judged_beside_a_pass_per_pick(objective, answer):
-    rows = [
-        measured("sabal-greedy", objective=objective),
-        measured(f"sabal-greedy{SLOW}", passes=19),
-    ]
+@pytest.mark.parametrize(("method", "other"), [("sabal-greedy", KERNEL), (KERNEL, "sabal-greedy")])
+def test_the_objective_is_judged_beside_a_pass_per_pick(method, other, objective, answer):
+    rows = [measured(method, objective=objective), measured(f"{method}{SLOW}", passes=19)]
     share = f"{100 + objective:.2f} %"
-    assert answers(rows, "sabal-greedy: objective") == [(answer, share)]
-    assert answers(rows, "sabal-greedy: passes") == [("not met", "9.5 times fewer")]
-    assert answers(rows, "sabal: objective") == [("not measured", "nothing")]
+    assert answers(rows, f"{method}: objective") == [(answer, share)]
+    assert answers(rows, f"{method}: passes") == [("not met", "9.5 times fewer")]
+    assert answers(rows, f"{other}: objective") == [("not measured", "nothing")]
+    (sheet,) = [each for each in sheets(rows, TINY) if each.title.startswith("Objective")]
+    (line,) = [line for line in sheet.rows if line[2] == method]
+    assert line[3:7] == [share.removesuffix(" %"), "2", "19", "9.5"]
+
+
+def test_a_cover_is_not_compared_with_a_pass_per_pick():
+    rows = [measured("sabal", passes=1, objective=0.4, random_objective=0.6)]
+    assert answers(rows, "sabal: objective") == answers(rows, "sabal: passes") == []
+    (sheet,) = [each for each in sheets(rows, TINY) if each.title.startswith("Objective")]
+    assert [line[2] for line in sheet.rows] == ["sabal-greedy", KERNEL]
 
 
 def test_one_shape_decides_against_and_only_all_of_them_decide_for():
@@ -453,7 +491,7 @@ def test_pictures_and_tables_stand_gaps(tmp_path):
         row(method="badge", status="failed", note="no such thing"),
         measured("kcenter"),
         row("growth", "badge", status="failed"),
-        row("passes", "sabal", status="failed"),
+        row("passes", KERNEL, status="failed"),
         row("disk", "sabal", DISK.shape(2_000), "failed"),
         row("cluster", "sabal-greedy", DISK.shape(2_000), "failed"),
     ]
@@ -502,7 +540,7 @@ def test_a_parquet_folder_grows_and_shrinks_around_the_same_rows(tmp_path):
     assert not (tmp_path / "pools").exists()
 
 
-@pytest.mark.parametrize("label", ["sabal-greedy", "sabal", "sabal-iht"])
+@pytest.mark.parametrize("label", passes.METHODS)
 def test_a_bare_pass_is_the_first_one_of_the_selection(label, tmp_path):
     path = made_up.write_inputs(tmp_path / "in.npz", 3_000, dimensions=6, classes=3)
     method = METHODS[label]
@@ -518,6 +556,15 @@ def test_a_bare_pass_is_the_first_one_of_the_selection(label, tmp_path):
         np.testing.assert_array_equal(answer.indices, ask().indices)
 
 
+def test_a_cover_has_no_bare_passes():
+    assert list(passes.METHODS) == ["sabal-greedy", KERNEL, "sabal-iht"]
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), size=100)
+    arrays = {"features": rng.normal(size=(100, 4)), "probs": probs, "label_probs": probs}
+    with pytest.raises(NotImplementedError, match="sabal makes no pass"):
+        passes.first_question(METHODS["sabal"], arrays, 5, 0)
+
+
 def test_the_fastest_of_several_calls_is_taken_but_not_the_first(monkeypatch):
     taken = iter([1.0, *(3.0 + k for k in range(passes.REPEATS))])
     clock = [0.0]
@@ -529,7 +576,8 @@ def test_the_fastest_of_several_calls_is_taken_but_not_the_first(monkeypatch):
     assert passes.fastest(work) == 3.0
 
 
-def test_batches_of_memory_disk_and_cluster_are_compared(tmp_path, monkeypatch):
+@pytest.mark.parametrize("label", ["sabal-greedy", "sabal"])
+def test_batches_of_memory_disk_and_cluster_are_compared(label, tmp_path, monkeypatch):
     folder = ParquetFolder(tmp_path / "pools", DISK, seed=0, workers=2)
     described = cluster.open_inputs(str(folder.hold(DISK.shape(2_000))))
 
@@ -539,7 +587,7 @@ def test_batches_of_memory_disk_and_cluster_are_compared(tmp_path, monkeypatch):
         return replace(selection, evidence={**selection.evidence, "cluster": extra})
 
     monkeypatch.setattr(cluster, "select_on_ray", on_ray)
-    indices, _, facts = cluster.METHODS["sabal-greedy"](described)(20, 0)
+    indices, _, facts = cluster.METHODS[label](described)(20, 0)
     assert len(set(indices.tolist())) == 20
     assert (facts["same_as_memory"], facts["same_as_disk"]) == (True, True)
     assert (facts["bytes_per_pass"], facts["workers"]) == (7, 2)

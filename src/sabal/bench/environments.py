@@ -61,7 +61,7 @@ def _call(command: list[str], folder: Path) -> None:
         "PIP_NO_INPUT": "1",
     }
     try:
-        done = subprocess.run(  # noqa: S603  (our own interpreter and requirements)
+        done = subprocess.run(  # noqa: S603  # nosec B603  # our own interpreter and requirements
             command,
             cwd=folder,
             env=environment,

@@ -77,7 +77,7 @@ def run_job(job: Job, *, limit: float, memory: int | None) -> Outcome:
     }
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         try:
-            process = subprocess.Popen(  # noqa: S603  (our own script)
+            process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own script
                 [str(job.python), "-P", str(JOB), json.dumps(description)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

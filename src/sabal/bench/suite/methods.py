@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,15 @@ from sabal.strategies import make_strategy
 PER_PICK = ", a pass per pick"
 """What the label of a method ends in that reads the whole pool for every pick."""
 
+KERNEL = "sabal, kernel atoms"
+
 SABAL = ("sabal-greedy", "sabal", "sabal-iht")
+
+SOLVED = ("sabal-greedy", KERNEL, "sabal-iht")
+"""Those that solve a Problem, in passes over the pool."""
+
+PICKED = ("sabal-greedy", KERNEL)
+"""Those of them that pick item by item, and can be compared with a pass per pick."""
 
 GROWING = (*SABAL, "badge")
 
@@ -74,7 +82,8 @@ METHODS = {
     method.label: method
     for method in (
         Method("sabal-greedy", "sabal-greedy", _ALL, read=_ALL),
-        Method("sabal", "sabal", _ALL, read=("features",)),
+        Method("sabal", "sabal", _ALL),
+        Method(KERNEL, "sabal", _ALL, {"atoms": "kernel"}, read=("features",)),
         Method("sabal-iht", "sabal-iht", _ALL, read=_ALL),
         Method("badge", "badge", ("features", "probs")),
         Method("kcenter", "kcenter", ("features",)),
@@ -84,15 +93,23 @@ METHODS = {
         Method(f"badge{PER_PICK}", "badge", ("features", "probs"), {"refresh": 1}),
         Method(f"sabal-greedy{PER_PICK}", "sabal-greedy", _ALL, {"refresh": 1}),
         # A thousand passes that compute the atoms anew would take most of an hour.
-        Method(f"sabal{PER_PICK}", "sabal", _ALL, {"refresh": 1}, stored=True),
+        Method(
+            f"{KERNEL}{PER_PICK}", "sabal", _ALL, {"atoms": "kernel", "refresh": 1}, stored=True
+        ),
     )
 }
+
+
+def definitions() -> dict[str, Any]:
+    """What the label of each method stands for."""
+    return {label: asdict(method) for label, method in METHODS.items()}
 
 
 def evidence_of(selection: Selection) -> dict[str, Any]:
     """What a selection says of itself that the suite keeps."""
     evidence = selection.evidence
     return {
+        "atoms": evidence.get("atoms"),
         "passes": evidence.get("passes"),
         "objective": evidence.get("objective"),
         "random_objective": evidence.get("random_batch", {}).get("objective"),

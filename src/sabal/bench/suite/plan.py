@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sabal.bench.process import MEMORY, NOT_INSTALLED, NOT_TRIED, OVER, Outcome
 from sabal.bench.suite.measurement import Found
-from sabal.bench.suite.methods import GROWING, METHODS, SABAL
+from sabal.bench.suite.methods import GROWING, METHODS, SOLVED
 from sabal.bench.suite.scales import PARTS, Scale, Shape
 from sabal.errors import UnknownNameError, did_you_mean
 
@@ -73,7 +73,7 @@ def _tasks(part: str, scale: Scale) -> Iterator[Task]:
     shapes, methods = {
         "shapes": (scale.shapes, tuple(METHODS)),
         "growth": (tuple(scale.growth.shapes()), GROWING),
-        "passes": (scale.passes, SABAL),
+        "passes": (scale.passes, SOLVED),
         "cluster": (tuple(map(scale.cluster.shape, scale.cluster.rows)), scale.clustered),
     }[part]
     yield from (Task(part, method, shape) for shape in shapes for method in methods)

@@ -11,6 +11,7 @@ from typing import Any
 
 from sabal.bench.machine import machine_facts
 from sabal.bench.suite.measurement import Measurement
+from sabal.bench.suite.methods import definitions
 from sabal.bench.suite.scales import Scale
 from sabal.bench.suite.verdicts import verdicts
 from sabal.files import write_text_whole
@@ -35,13 +36,18 @@ class Records:
     def begin(cls, scale: Scale, folder: Path, settings: Mapping[str, Any]) -> Records:
         """New ones, or those of a run with the same settings that was interrupted.
 
-        The machine and the code that is measured count as settings: figures are compared with each
-        other, so they have to be from one and the same.
+        The machine, the code that is measured and what the labels of methods stand for count as
+        settings: figures are compared with each other, so they have to be from one and the same.
         """
         records = cls(scale, {}, folder / RESULTS)
         still = {k: v for k, v in records.machine.items() if k not in ("command", "date")}
-        code = code_fingerprint()
-        records.settings = {**settings, "sizes": scale.as_dict(), "code": code, "machine": still}
+        records.settings = {
+            **settings,
+            "sizes": scale.as_dict(),
+            "methods": definitions(),
+            "code": code_fingerprint(),
+            "machine": still,
+        }
         # As JSON has them, to be compared with those in the file.
         records.settings = json.loads(json.dumps(records.settings))
         records._go_on()

@@ -15,7 +15,7 @@ from sabal.bench.suite.figures import (
 )
 from sabal.bench.suite.fits import fit_exponent, growth_points
 from sabal.bench.suite.measurement import Found, Measurement
-from sabal.bench.suite.methods import PER_PICK, SABAL
+from sabal.bench.suite.methods import PER_PICK, PICKED, SABAL
 from sabal.bench.suite.scales import Scale
 
 GAP = 0.01
@@ -67,7 +67,7 @@ def verdicts(rows: Sequence[Measurement], scale: Scale) -> list[Verdict]:
 
 
 def _objective(found: Found, scale: Scale) -> Iterator[Verdict]:
-    for method in ("sabal-greedy", "sabal"):
+    for method in PICKED:
         yield _judged(
             f"{method}: objective short of that with a pass per pick",
             f"at most {100 * GAP:g} % of the latter's lead over a random batch, on all shapes",
@@ -77,7 +77,7 @@ def _objective(found: Found, scale: Scale) -> Iterator[Verdict]:
             worst=max,
         )
     shapes = [shape for shape in scale.shapes if shape.b == scale.few_passes]
-    for method in ("sabal-greedy", "sabal"):
+    for method in PICKED:
         yield _judged(
             f"{method}: passes at b = {scale.few_passes:,}",
             f"at least {FEWER_PASSES:g} times fewer than with a pass per pick",

@@ -123,4 +123,4 @@ def first_question(
     raise NotImplementedError(f"{method.label} makes no pass over the pool")
 
 
-METHODS = {label: partial(prepare, methods.METHODS[label]) for label in methods.SABAL}
+METHODS = {label: partial(prepare, methods.METHODS[label]) for label in methods.SOLVED}
