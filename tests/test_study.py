@@ -15,6 +15,7 @@ from scipy import stats
 from sabal.cli import main
 from sabal.errors import FileError, InputError, SabalError
 from sabal.experiments.recipes import RECIPES
+from sabal.experiments.study.ablation import CHANGES, effects
 from sabal.experiments.study.analysis import best_baseline, paired, ranking, win_matrix
 from sabal.experiments.study.configurations import CONFIGURATIONS
 from sabal.experiments.study.data import draws_of, first_per_class, missing_data, prepared
@@ -31,6 +32,8 @@ THREE = [BY_NAME[name] for name in ("random", "margin", "sabal")]
 TINY = Task(
     name="tiny", dataset="digits", model="logistic", initial=20, batch=10, rounds=2, pool=300
 )
+TWIN = Configuration(name="as-it-is", strategy="sabal", role="candidate")
+"""A candidate that is `sabal` by another name."""
 RARE = replace(TINY, name="rare", variant="imbalanced", first="per-class", test=200)
 
 
@@ -140,9 +143,9 @@ def test_the_order_can_be_stopped_anywhere():
 
 
 def test_what_two_configurations_agree_on_is_one_run():
-    twin = BY_NAME["kernel-a1"]
-    assert digest_of(TINY, twin) == digest_of(TINY, BY_NAME["sabal"])
-    runs = planned([TINY], [twin, BY_NAME["sabal"]], 1)
+    assert digest_of(TINY, TWIN) == digest_of(TINY, BY_NAME["sabal"])
+    assert digest_of(TINY, BY_NAME["kernel-a1"]) != digest_of(TINY, BY_NAME["sabal"])
+    runs = planned([TINY], [TWIN, BY_NAME["sabal"]], 1)
     assert [run.configuration.name for run in runs] == ["sabal"]
 
 
@@ -163,9 +166,9 @@ def test_a_changed_definition_makes_its_lines_stale(finished):
     assert results.of(TINY, other) == {}
     assert len(open_runs(planned([TINY, RARE], [*THREE[:2], other], 2), results)) == 4
     # And a candidate that says what it did before has its runs.
-    kept = sort_out(records, [TINY, RARE], [*THREE[:2], other, BY_NAME["kernel-a1"]])
+    kept = sort_out(records, [TINY, RARE], [*THREE[:2], other, TWIN])
     assert not kept.stale
-    assert list(kept.of(TINY, BY_NAME["kernel-a1"])) == [0, 1]
+    assert list(kept.of(TINY, TWIN)) == [0, 1]
 
 
 def test_what_is_only_a_name_or_a_remark_changes_no_digest():
@@ -329,12 +332,48 @@ def test_what_was_tried_on_few_tasks_does_not_shrink_the_ranking():
         for seed in range(2)
         if each is not candidates[1] or k == 0
     ]
-    found = find(sort_out(records, tasks, CONFIGURATIONS), tasks, CONFIGURATIONS, ())
+    configurations = [*CONFIGURATIONS, TWIN]
+    found = find(sort_out(records, tasks, configurations), tasks, configurations, ())
     assert found.unranked == ["kernel-c3-a1"]
     assert len(found.known.tasks) == len(found.candidates.tasks) == 4
-    # `kernel-a1` is `sabal` by another name, and is not ranked beside it.
+    # What is `sabal` by another name is not ranked beside it.
     ranked = {place.configuration for place in found.candidates.places}
     assert ranked == {"random", "margin", "sabal", "kernel-c10-a1"}
+
+
+def test_the_effect_of_a_change_is_paired_and_over_tasks():
+    areas = {
+        "one": {"greedy-as-printed": {0: 50.0, 1: 60.0}, "sabal-greedy": {0: 51.0, 1: 61.1}},
+        "two": {"greedy-as-printed": {0: 40.0, 1: 41.0}, "sabal-greedy": {0: 38.0, 1: 39.0, 2: 9}},
+        "three": {"iht-as-printed": {0: 40.0}},
+    }
+    [effect] = effects(areas, list(areas))
+    assert (effect.change.before, effect.change.after) == ("greedy-as-printed", "sabal-greedy")
+    assert effect.over_tasks.mean == pytest.approx((1.05 - 2.0) / 2)
+    assert (effect.over_tasks.pairs, effect.better, effect.worse) == (2, 1, 1)
+
+
+def test_every_change_to_the_paper_is_a_pair_that_is_run():
+    for change in CHANGES:
+        assert {BY_NAME[change.before].role, BY_NAME[change.after].role} == {"paper"}
+
+
+def test_the_report_says_where_sabal_is_worse(tmp_path):
+    gains = {"random": 0.0, "margin": 2.0, "sabal": 1.0}
+    records = [
+        made_up(task.name, each, seed, 60 + gains[each.name] + 0.01 * seed * gains[each.name])
+        for task in (TINY, RARE)
+        for each in THREE
+        for seed in range(4)
+    ]
+    results = sort_out(records, [TINY, RARE], THREE)
+    scope = Scope(tasks=[TINY, RARE], configurations=THREE, held_out=("rare",))
+    found = write_report(results, scope, tmp_path)
+    assert [table.task for table in found.worse_than_best(found.ranked)] == ["tiny"]
+    page = (tmp_path / "study.md").read_text()
+    assert "that of `margin`, 1.00; next is `sabal`, 2.00" in page
+    assert "worse than the best baseline on 1 of 1: tiny (margin)" in page
+    assert "`random` on 1 of the 1 tasks" in page
 
 
 # -- data ---------------------------------------------------------------------------------------

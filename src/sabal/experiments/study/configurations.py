@@ -42,49 +42,51 @@ PAPER = tuple(
 )
 """Either solver with the printed settings, corrected and as printed."""
 
+FREE = tuple(
+    Configuration(name=name, strategy=strategy, role="paper")
+    for name, strategy in (("greedy-free", "sabal-greedy"), ("iht-free", "sabal-iht"))
+)
+"""The same in units that mean the same everywhere, as these strategies are by default."""
+
 SABAL = Configuration(name=DEFAULT, strategy="sabal", role="sabal")
 
 
 def _candidate(name: str, weighted: bool = False, **options: Any) -> Configuration:
-    """Every option that the study is about is written out: the defaults may change.
-
-    Where it says what `sabal` does by default, the two are one run. Atoms are kernel atoms unless
-    it says otherwise: all learners here give features.
-    """
-    whole = {"alpha": 1.0, "beta": 1.0, "candidates": None, **options}
+    """A candidate with every option that makes it what it is written out: defaults may change."""
     return Configuration(
-        name=name, strategy="sabal", role="candidate", options=whole, weighted=weighted
+        name=name, strategy="sabal", role="candidate", options=options, weighted=weighted
     )
 
 
-_RESTRICTED: tuple[tuple[str, int | None], ...] = (("", None), ("-c10", 10), ("-c3", 3))
+def _mean(name: str, weighted: bool = False, **options: Any) -> Configuration:
+    """One that matches the mean of atoms: kernel atoms, unless it says otherwise."""
+    whole = {"atoms": "kernel", "alpha": 1.0, "beta": 1.0, "candidates": None, **options}
+    return _candidate(name, weighted, **whole)
+
+
+COVERAGES = (
+    *(
+        _candidate(f"coverage-r{radius:g}", atoms="coverage", radius=radius)
+        for radius in (0.5, 0.7, 1.4, 2.0)
+    ),
+    _candidate("coverage-entropy", atoms="coverage", uncertainty="entropy"),
+    _candidate("coverage-weighted", weighted=True),
+)
+"""Around the default, which covers the pool item by item."""
 
 CANDIDATES = (
+    *COVERAGES,
+    *(_mean(f"kernel-a{alpha:g}", alpha=alpha) for alpha in (0.3, 1.0, 3.0, 10.0)),
+    *(_mean(f"kernel-c{multiple}-a1", candidates=multiple) for multiple in (10, 3)),
+    *(_mean(f"kernel-beta{beta:g}", beta=beta) for beta in (0.3, 3.0)),
     *(
-        _candidate(f"kernel{suffix}-a{alpha:g}", candidates=candidates, alpha=alpha)
-        for suffix, candidates in _RESTRICTED
-        for alpha in (0.3, 1.0, 3.0, 10.0)
-    ),
-    *(
-        _candidate(f"kernel{suffix}-beta{beta:g}", candidates=candidates, beta=beta)
-        for suffix, candidates in _RESTRICTED
-        for beta in (0.3, 3.0)
-    ),
-    *(
-        _candidate(f"curvature-a{alpha:g}", atoms="curvature", uncertainty="margin", alpha=alpha)
+        _mean(f"curvature-a{alpha:g}", atoms="curvature", uncertainty="margin", alpha=alpha)
         for alpha in (1.0, 10.0)
     ),
-    *(
-        _candidate(f"kernel{suffix}-entropy", candidates=candidates, uncertainty="entropy")
-        for suffix, candidates in _RESTRICTED[:2]
-    ),
+    _mean("kernel-entropy", uncertainty="entropy"),
     # The gradient's variance under the label distribution that a temperature makes.
-    _candidate("kernel-variance", uncertainty="variance"),
-    *(_candidate(f"kernel-w{width}", width=width) for width in (256, 4096)),
-    *(
-        _candidate(f"kernel{suffix}-weighted", weighted=True, candidates=candidates)
-        for suffix, candidates in _RESTRICTED[:2]
-    ),
+    _mean("kernel-variance", uncertainty="variance"),
+    _mean("kernel-weighted", weighted=True),
 )
 
-CONFIGURATIONS = (*BASELINES, SABAL, *PAPER, *CANDIDATES)
+CONFIGURATIONS = (*BASELINES, SABAL, *PAPER, *FREE, *CANDIDATES)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sabal.experiments.study.ablation import Effect, effects
 from sabal.experiments.study.analysis import (
     Areas,
     Ranking,
@@ -27,7 +28,9 @@ class Findings:
     """What came of the tasks and configurations that were asked for.
 
     ranked, held_out: what was run on which task; only the former count in what follows.
-    known: the ranking of what runs everywhere, the candidates aside; candidates: with these.
+    known: the ranking of the baselines and `sabal`; paper: with the paper's method, where that was
+        run; candidates: with the candidates instead.
+    effects: what each change to the paper's method brings.
     unranked: what was run on too few tasks to be ranked: it would take all others down with it.
     names, wins: who beats whom, on how many tasks; the candidates last.
     runs, stale, bad: lines of the file that were used, that are stale, that cannot be read.
@@ -36,6 +39,8 @@ class Findings:
     ranked: list[TaskTable]
     held_out: list[TaskTable]
     known: Ranking
+    paper: Ranking
+    effects: list[Effect]
     candidates: Ranking
     unranked: list[str]
     names: list[str]
@@ -47,6 +52,15 @@ class Findings:
     def document(self) -> dict[str, Any]:
         """The same as JSON can hold it."""
         return {**asdict(self), "wins": self.wins.tolist()}
+
+    def worse_than_best(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
+        """The tasks on which `sabal` is worse than the best baseline."""
+        found = []
+        for table in tables:
+            row = table.row(DEFAULT)
+            if row is not None and row.to_best is not None and row.to_best.worse:
+                found.append(table)
+        return found
 
     def helped(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
         """The tasks on which anything is better than random."""
@@ -67,11 +81,13 @@ def find(
     twins = _twins(ranked, configurations)
     run = {name for found in areas.values() for name in found if name not in twins}
     everywhere = [each for each in configurations if each.everywhere and each.name in run]
-    known = [each.name for each in everywhere if each.role != "candidate"]
+    known = [each.name for each in everywhere if each.role in ("baseline", "sabal")]
+    paper = [each.name for each in everywhere if each.role == "paper"]
     candidates = [each.name for each in everywhere if each.role == "candidate"]
     narrow = [e.name for e in configurations if not e.everywhere and e.name in run]
     firm, tried = _often_run(known, areas), _often_run(candidates, areas)
-    compared = [*known, *narrow, *candidates]
+    printed = _often_run(paper, areas)
+    compared = [*known, *paper, *narrow, *candidates]
     stale: dict[str, int] = {}
     for record in results.stale:
         key = f"{record.task}/{record.configuration}"
@@ -80,8 +96,12 @@ def find(
         ranked=[table for name in names if (table := tables[name]) is not None],
         held_out=[t for name, t in tables.items() if t is not None and name in held_out],
         known=ranking(areas, names, firm),
+        paper=ranking(areas, names, [*firm, *printed] if printed else []),
+        effects=effects(areas, names),
         candidates=ranking(areas, names, [*firm, *tried] if tried else []),
-        unranked=[name for name in (*known, *candidates) if name not in (*firm, *tried)],
+        unranked=[
+            name for name in (*known, *paper, *candidates) if name not in (*firm, *printed, *tried)
+        ],
         names=compared,
         wins=win_matrix(areas, names, compared),
         runs=sum(len(found) for found in results.runs.values()),

@@ -80,10 +80,20 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         f"comparison and no more. Task by task: [tasks.md]({FOLDER}/tasks.md).",
         "",
         *_unused_lines(findings),
+        "## In short",
+        "",
+        *_verdict_lines(findings),
         "## Mean ranks",
         "",
         *_ranking_lines(findings.known, findings),
         *_picture("ranks", "Mean ranks as bars", pictures),
+        "## The paper's method, printed and corrected",
+        "",
+        "With the settings that the paper prints for LeNet-5 on MNIST, on the tasks where it was "
+        "run. In every row exactly b items are labelled: as printed, the algorithms ask for fewer.",
+        "",
+        *_ranking_lines(findings.paper, findings),
+        *_effect_lines(findings),
         "## Candidates for the defaults",
         "",
         *_ranking_lines(findings.candidates, findings),
@@ -109,6 +119,48 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         *_picture("curves", "Learning curves of every task", pictures),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _verdict_lines(findings: Findings) -> list[str]:
+    """The questions that the study is for, each with its answer."""
+    lines = []
+    for name, tables in (("Ranked", findings.ranked), ("Held-out", findings.held_out)):
+        helped = findings.helped(tables)
+        own = sum(DEFAULT in table.winners for table in helped)
+        worse = [f"{each.task} ({each.best})" for each in findings.worse_than_best(tables)]
+        lines.append(
+            f"- {name} tasks: `{DEFAULT}` is significantly worse than the best baseline on "
+            f"{len(worse)} of {len(tables)}{': ' + ', '.join(worse) if worse else ''}; it is "
+            f"significantly better than `{CHANCE}` on {own} of the {len(helped)} tasks where "
+            "anything is."
+        )
+    first = findings.known.places[:2]
+    if len(first) == 2:
+        lines.insert(
+            0,
+            f"- The best mean rank over {len(findings.known.tasks)} tasks is that of "
+            f"`{first[0].configuration}`, {first[0].rank:.2f}; next is "
+            f"`{first[1].configuration}`, {first[1].rank:.2f}.",
+        )
+    return [*lines, ""]
+
+
+def _effect_lines(findings: Findings) -> list[str]:
+    """What each change to the paper's method brings."""
+    header = ["change", "from", "to", "difference over tasks", "tasks", "better", "worse"]
+    rows = [
+        [
+            each.change.what,
+            each.change.before,
+            each.change.after,
+            difference_text(each.over_tasks),
+            str(each.over_tasks.pairs),
+            str(each.better),
+            str(each.worse),
+        ]
+        for each in findings.effects
+    ]
+    return _table(header, rows)
 
 
 def _tasks_page(findings: Findings, scope: Scope) -> str:
