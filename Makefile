@@ -2,9 +2,11 @@
 # make demo    the main job on embedded data; installs the light core only
 # make app     the labelling app on handwritten digits; prints its address
 # make test    lint, types and tests
-# make lint    style and types
+# make lint    style, types, risky calls (bandit), known vulnerabilities (pip-audit, with a network)
+# make docs    the documentation as a site, in site/index.html
 # make bench   how fast selection is, side by side
-# make torture 200 kills of the labelling app while people label
+# make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
+# make load    50 people label at once, for two minutes
 # make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
 
 PYTHON ?= python3
@@ -14,7 +16,7 @@ LABEL_STUDIO := .venv-label-studio
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint bench torture test-label-studio clean
+.PHONY: setup demo app test lint docs bench torture load test-label-studio clean
 
 setup: .venv/full
 
@@ -34,6 +36,13 @@ lint: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/bandit -q -c pyproject.toml -r src scripts
+	$(BIN)/python scripts/audit.py
+
+docs: .venv/full
+	$(BIN)/python scripts/docs/rooms_picture.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "Open site/index.html"
 
 bench: .venv/full
 	$(BIN)/sabal bench
@@ -42,10 +51,13 @@ test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
 
 torture: .venv/full
-	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/test_labeling_kills.py
+	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/test_labeling_kills.py tests/test_file_kills.py
+
+load: .venv/full
+	$(BIN)/python scripts/label_load.py --annotators 50 --seconds 120
 
 clean:
-	rm -rf .venv $(LABEL_STUDIO) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo
+	rm -rf .venv $(LABEL_STUDIO) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo site
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -59,7 +71,7 @@ clean:
 
 .venv/full: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable ".[torch,ray,app,dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[torch,ray,app,docs,dev]"
 	touch .venv/core .venv/app $@
 
 # An environment of its own: Label Studio pins other versions of what we use.
