@@ -9,15 +9,15 @@ import http.client
 import json
 import os
 import random
-import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 import uuid
+from collections import Counter
+from datetime import UTC, datetime, timedelta
 
+from forks import SERVE, SERVE_IMPORTS, Forks
 from sabal.labeling.project import Project
 from sabal.labeling.store import Chosen
 
@@ -25,31 +25,25 @@ KILLS = int(os.environ.get("SABAL_KILLS", "10"))
 PEOPLE = 4
 ITEMS = 4_000
 CLASSES = ("yes", "no")
-SERVE = (
-    "import sys; from sabal.labeling.project import Project; "
-    "from sabal.labeling.web import create_app; import uvicorn; "
-    "app = create_app(Project.open(sys.argv[1]), worker=False); "
-    "uvicorn.run(app, port=int(sys.argv[2]), log_level='warning')"
-)
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+LEASE_SECONDS = 300.0
 
 
 class Server:
     """The app in a process of its own, at one port."""
 
-    def __init__(self, folder) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, forks: Forks, folder) -> None:
+        self.forks, self.folder = forks, folder
+        with socket.socket() as one:
+            one.bind(("127.0.0.1", 0))
+            self.port = int(one.getsockname()[1])
         self.start()
 
     def start(self) -> None:
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(self.folder), str(self.port)]
-        )
+        self.process = self.forks.start(self.folder, self.port)
+        deadline = time.monotonic() + 300
+        while not self.answers():
+            assert time.monotonic() < deadline, "the app does not come back"
+            time.sleep(0.02)
 
     def answers(self) -> bool:
         try:
@@ -57,15 +51,8 @@ class Server:
         except OSError:
             return False
 
-    def wait(self) -> None:
-        deadline = time.monotonic() + 60
-        while not self.answers():
-            assert time.monotonic() < deadline, "the app does not come back"
-            time.sleep(0.05)
-
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        assert self.forks.kill(self.process) == -9
 
 
 def ask(port: int, method: str, path: str, body: dict | None = None) -> tuple[int, dict]:
@@ -83,12 +70,13 @@ def ask(port: int, method: str, path: str, body: dict | None = None) -> tuple[in
 
 
 class Person(threading.Thread):
-    """Labels whatever comes; sends an answer again, with the same id, until it is acknowledged."""
+    """Labels, skips and undoes; sends each again, with the same id, until it is acknowledged."""
 
     def __init__(self, name: str, port: int, stop: threading.Event) -> None:
         super().__init__()
         self.person, self.port, self.stop = name, port, stop
-        self.acknowledged: list[tuple[str, str, str]] = []
+        self.draw = random.Random(name)  # noqa: S311
+        self.acknowledged: list[tuple[str, str, str, str | None]] = []
         self.refused: list[dict] = []
 
     def run(self) -> None:
@@ -98,74 +86,142 @@ class Person(threading.Thread):
             except OSError:
                 time.sleep(0.02)
                 continue
+            if not found.get("items"):
+                # Everything is answered: take much of it back, so that there is always work.
+                for _ in range(100):
+                    self.send("/api/undo", {})
             for item in found.get("items", []):
-                self.label(item["id"])
+                self.send("/api/labels", {"item": item["id"], **self.answer()})
+                if self.draw.random() < 0.1:
+                    self.send("/api/undo", {})
 
-    def label(self, item: str) -> None:
-        submission, label = str(uuid.uuid4()), random.choice(CLASSES)  # noqa: S311
-        body = {"submission": submission, "annotator": self.person, "item": item, "label": label}
+    def answer(self) -> dict:
+        if self.draw.random() < 0.1:
+            return {"skip": True}
+        return {"label": self.draw.choice(CLASSES)}
+
+    def send(self, path: str, content: dict) -> None:
+        body = {"submission": str(uuid.uuid4()), "annotator": self.person, **content}
         while True:
             try:
-                status, answer = ask(self.port, "POST", "/api/labels", body)
+                status, told = ask(self.port, "POST", path, body)
             except OSError:
                 if self.stop.is_set():
                     return  # never acknowledged: nothing is promised
                 time.sleep(0.02)
                 continue
-            if status == 200:
-                self.acknowledged.append((submission, item, label))
-            else:
-                self.refused.append(answer)
+            if status != 200:
+                self.refused.append(told)
+            elif told["answer"] is not None:
+                stored = told["answer"]
+                self.acknowledged.append(
+                    (body["submission"], stored["action"], stored["item"], stored["label"])
+                )
             return
 
 
-def make_project(folder, items: int) -> Project:
+def make_project(folder, items: int) -> None:
     data = folder / "texts.csv"
     rows = "".join(f"t{k},text {k}\n" for k in range(items))
     data.write_text("id,text\n" + rows, encoding="utf-8")
-    project = Project.create(folder / "p", data=data, classes=list(CLASSES), budget=items)
-    project.store.add_round(0, [Chosen(row) for row in range(items)], strategy="random")
-    return project
+    with Project.create(
+        folder / "p",
+        data=data,
+        classes=list(CLASSES),
+        budget=items,
+        lease_seconds=LEASE_SECONDS,
+    ) as project:
+        project.store.add_round(0, [Chosen(row) for row in range(items)], strategy="random")
 
 
-def test_no_acknowledged_label_is_lost_when_the_app_is_killed(tmp_path):
-    random.seed(KILLS)
-    make_project(tmp_path, ITEMS).close()
-    server, stop = Server(tmp_path / "p"), threading.Event()
-    server.wait()
+def label_through_kills(forks: Forks, folder) -> list[Person]:
+    server, stop = Server(forks, folder), threading.Event()
     people = [Person(f"p{k}", server.port, stop) for k in range(PEOPLE)]
     for person in people:
         person.start()
+    draw = random.Random(KILLS)  # noqa: S311
     for _ in range(KILLS):
-        time.sleep(random.uniform(0.05, 0.6))  # noqa: S311
+        # Something is acknowledged between two kills, however busy the machine is.
+        before, deadline = acknowledged(people), time.monotonic() + 120
+        while acknowledged(people) == before and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(draw.uniform(0, 0.3))
         server.kill()
         server.start()
-        server.wait()
     stop.set()
     for person in people:
-        person.join(timeout=60)
+        person.join(timeout=300)
+        assert not person.is_alive()
     server.kill()
+    return people
+
+
+def acknowledged(people: list[Person]) -> int:
+    return sum(len(person.acknowledged) for person in people)
+
+
+def test_no_acknowledged_label_is_lost_when_the_app_is_killed(tmp_path):
+    make_project(tmp_path, ITEMS)
+    with Forks(SERVE_IMPORTS, SERVE, tmp_path / "log") as forks:
+        people = label_through_kills(forks, tmp_path / "p")
 
     with Project.open(tmp_path / "p") as project:
         history = project.store.history()
-        stored = {each.submission: each for each in history}
-        assert len(stored) == len(history)
+        assert len({each.submission for each in history}) == len(history)
         for person in people:
             assert person.refused == []
             mine = [each for each in history if each.annotator == person.person]
-            kept = [(each.submission, each.item, each.label) for each in mine]
+            kept = [(each.submission, each.action, each.item, each.label) for each in mine]
             known = set(person.acknowledged)
-            # In order and exactly once; what was stored and never acknowledged may be there too.
+            # In order and exactly once; the last one may be stored and never acknowledged.
             assert [each for each in kept if each in known] == person.acknowledged
-        # Nobody answered what somebody else had answered.
-        assert len({each.item for each in history}) == len(history)
-        # What was leased to people who are gone comes back.
-        left = ITEMS - len(history)
-        assert project.store.status().remaining == left
-    database = sqlite3.connect(tmp_path / "p" / "sabal.db")
+            assert len(kept) <= len(person.acknowledged) + 1
+        # What stands is what the history says, and nobody answered what somebody else had answered.
+        undone = {each.undoes for each in history}
+        standing = [each for each in history if each.action != "undo" and each.id not in undone]
+        stands = {each.item: (each.annotator, each.label) for each in standing}
+        assert len(stands) == len(standing)
+        rows = [*project.store.labels(), *project.store.skipped()]
+        assert {row.id: (row.annotator, row.label) for row in rows} == stands
+        open_items = {f"t{k}" for k in range(ITEMS)} - set(stands)
+        assert project.store.status().remaining == len(open_items)
+    check_leases(tmp_path / "p", people, open_items)
+    check_database(tmp_path / "p" / "sabal.db")
+    actions = Counter(each[1] for person in people for each in person.acknowledged)
+    assert actions.total() >= KILLS
+    print(f"\n{KILLS} kills; acknowledged: {dict(actions)}; stored: {len(history)}")
+
+
+def check_leases(folder, people: list[Person], open_items: set[str]) -> None:
+    """Leases outlive the kills: others wait for them, their holders do not, and then they end."""
+    names = {person.person for person in people}
+    with Project.open(folder) as project:
+        held = leases_in(folder / "sabal.db")
+        assert {annotator for _, annotator in held} <= names
+        assert len({item for item, _ in held}) == len(held)
+        offered = {each.item for each in project.store.next("new", 1_000)}
+        assert not offered & {item for item, _ in held}
+        for name in names:
+            mine = {item for item, annotator in held if annotator == name} & open_items
+            if mine:
+                assert {each.item for each in project.store.next(name, len(mine))} == mine
+    later = datetime.now(UTC) + timedelta(seconds=2 * LEASE_SECONDS)
+    with Project.open(folder, clock=lambda: later) as project:
+        left = {each.item for each in project.store.next("later", 1_000)}
+        first = sorted(open_items, key=lambda item: int(item[1:]))[:1_000]
+        assert left == set(first)
+
+
+def leases_in(path) -> set[tuple[str, str]]:
+    database = sqlite3.connect(path)
+    query = "SELECT items.key, annotator FROM leases JOIN items ON items.id = item_id"
+    found = set(database.execute(query))
+    database.close()
+    return found
+
+
+def check_database(path) -> None:
+    database = sqlite3.connect(path)
     assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert database.execute("PRAGMA foreign_key_check").fetchall() == []
     database.close()
-    acknowledged = sum(len(person.acknowledged) for person in people)
-    assert acknowledged >= KILLS
-    print(f"\n{KILLS} kills, {acknowledged} labels acknowledged, {len(history)} stored")

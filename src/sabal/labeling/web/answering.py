@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 
 from sabal.labeling.project import Project
 from sabal.labeling.store import Submission
@@ -18,15 +18,17 @@ from sabal.labeling.web.messages import (
     UndoBody,
     Undone,
 )
+from sabal.labeling.web.problems import READING, WRITING, may_say
+from sabal.labeling.web.queries import each_once
 from sabal.labeling.web.reveal import guess_of, next_item
 
 
 def answering_routes(project: Project) -> APIRouter:
     """`/api/next`, `/api/labels` and `/api/undo`."""
-    routes = APIRouter(prefix="/api", tags=["answering"])
+    routes = APIRouter(prefix="/api", tags=["answering"], dependencies=[Depends(each_once)])
     store = project.store
 
-    @routes.get("/next")
+    @routes.get("/next", responses=may_say(READING))
     def next_items(
         annotator: Annotated[Annotator, Query(description="Who asks.")],
         count: Annotated[int, Query(ge=1, le=MOST_ITEMS)] = 1,
@@ -34,7 +36,7 @@ def answering_routes(project: Project) -> APIRouter:
         """Items leased to a person for a while: those they hold already, then free ones."""
         return NextItems(items=[next_item(leased) for leased in store.next(annotator, count)])
 
-    @routes.post("/labels")
+    @routes.post("/labels", responses=may_say(WRITING))
     def label(body: LabelBody) -> Answered:
         """Store a label or a skip; success means that it is on the disk."""
         answer = store.submit(
@@ -49,9 +51,14 @@ def answering_routes(project: Project) -> APIRouter:
         )
         tell = project.settings.show_guess and answer.label is not None
         guess = guess_of(store, answer.item) if tell else None
-        return Answered(answer=AnswerOut.model_validate(answer), guess=guess)
+        before = store.replaced(answer)
+        return Answered(
+            answer=AnswerOut.model_validate(answer),
+            replaces=AnswerOut.model_validate(before) if before else None,
+            guess=guess,
+        )
 
-    @routes.post("/undo")
+    @routes.post("/undo", responses=may_say(WRITING))
     def undo(body: UndoBody) -> Undone:
         """Take back a person's latest answer; the item is theirs to answer again."""
         answer = store.undo(body.annotator, str(body.submission))

@@ -19,6 +19,7 @@ from sabal.labeling.web.pages import page_routes
 from sabal.labeling.web.problems import tell_problems
 from sabal.labeling.web.reading import reading_routes
 from sabal.labeling.web.security import Guard
+from sabal.labeling.web.tokens import Door
 from sabal.labeling.web.watch import kept_alive
 
 HERE = Path(__file__).parent
@@ -60,15 +61,22 @@ def create_app(
         openapi_url="/api/openapi.json",
         lifespan=lifespan,
     )
-    cookie = f"sabal_{project_mark(project)}"
+    cookie, door = f"sabal_{project_mark(project)}", Door(token)
     tell_problems(app)
     app.include_router(answering_routes(project))
     app.include_router(reading_routes(project))
     app.include_router(media_routes(project))
-    app.include_router(page_routes(project, project_mark(project), token, cookie))
+    app.include_router(page_routes(project, project_mark(project), door, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    app.add_middleware(Guard, hosts=allowed_hosts, token=token, cookie=cookie)
+    _describe_classes(app, project.settings.classes)
+    app.add_middleware(Guard, hosts=allowed_hosts, door=door, cookie=cookie)
     return app
+
+
+def _describe_classes(app: FastAPI, classes: tuple[str, ...]) -> None:
+    """Say in the description of the interface which labels there are."""
+    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
+    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": list(classes)}
 
 
 def project_mark(project: Project) -> str:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import anyio
 from fastapi import APIRouter
 from PIL import Image, ImageOps
 from starlette.responses import Response
 
 from sabal.errors import FileError, UnknownNameError
+from sabal.labeling.features.pictures import FORMATS
 from sabal.labeling.project import Project
 from sabal.labeling.web.problems import problem
 
 LARGEST_SIDE = 1024
 MOST_PIXELS = 50_000_000
-FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
+BOMBS = Image.DecompressionBombError, Image.DecompressionBombWarning
+AT_ONCE = 2
+"""Images that are drawn at one time: a large one takes hundreds of megabytes."""
 SMALL_SIDE = 256
 """Up to this size an image stays exact (PNG); photographs above it become JPEG."""
 
@@ -23,10 +27,16 @@ SMALL_SIDE = 256
 def media_routes(project: Project) -> APIRouter:
     """`/media/{key}`: the image of an item."""
     routes = APIRouter()
+    limiter = anyio.CapacityLimiter(AT_ONCE)
 
     @routes.get("/media/{key:path}", include_in_schema=False)
-    def media(key: str) -> Response:
+    async def media(key: str) -> Response:
         """The image of an item, drawn anew: what a file hides beside its pixels stays there."""
+        return await anyio.to_thread.run_sync(answer, key, limiter=limiter)
+
+    def answer(key: str) -> Response:
+        if "\0" in key:
+            raise UnknownNameError("the id of an item", repr(key), "check the id")
         item = project.store.item(key)
         if item.kind != "image":
             raise UnknownNameError("an item with an image", key, "read its `content` instead")
@@ -53,10 +63,12 @@ def redrawn(path: Path) -> tuple[bytes, str]:
             upright = ImageOps.exif_transpose(image)
             upright.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
             return _encoded(upright)
-    except (Image.DecompressionBombError, OSError, SyntaxError, ValueError) as error:
-        # Pillow's readers raise any of these for a file that is damaged or no image at all.
+    except (OSError, SyntaxError, ValueError, *BOMBS) as error:
+        # Pillow's readers raise any of these for a file that is damaged or no image at all. Where
+        # the file is on this machine is nobody's business.
+        said = str(error).replace(str(path), path.name)
         raise FileError(
-            f"an image in {path.name}", str(error), "replace the file, or skip the item"
+            f"an image in {path.name}", said, "replace the file, or skip the item"
         ) from None
 
 

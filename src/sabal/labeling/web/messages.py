@@ -5,14 +5,47 @@ from __future__ import annotations
 from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 
 LONGEST_NAME = 80
+LONGEST_KEY = 1_000
+LONGEST_SECONDS = 1e9
+LARGEST_ROUND = 2**31 - 1
+"""The largest whole number that every database takes."""
 MOST_ITEMS = 100
 
+# No database takes the character NUL in every place.
 Annotator = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME)
+    str,
+    StringConstraints(
+        strip_whitespace=True,
+        min_length=1,
+        max_length=LONGEST_NAME,
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+    ),
 ]
+Key = Annotated[str, StringConstraints(max_length=LONGEST_KEY, pattern=r"^[^\x00]*$")]
+
+
+class Reason(BaseModel):
+    """What was expected, what came, and what to do."""
+
+    expected: str
+    got: str
+    fix: str
+
+
+class Problem(BaseModel):
+    """An answer that says no."""
+
+    error: Reason
 
 
 class _Body(BaseModel):
@@ -24,14 +57,35 @@ class _Body(BaseModel):
     annotator: Annotator = Field(description="Who answers.")
 
 
+ONE_OF: list[JsonValue] = [
+    {
+        "title": "A label",
+        "required": ["label"],
+        "properties": {"label": {"type": "string"}, "skip": {"const": False}},
+    },
+    {
+        "title": "A skip",
+        "required": ["skip"],
+        "properties": {"label": {"type": "null"}, "skip": {"const": True}},
+    },
+]
+
+
 class LabelBody(_Body):
     """A label for an item, or a skip."""
 
-    item: str
-    label: str | None = Field(None, description="One of the classes; left out for a skip.")
-    skip: bool = False
+    model_config = ConfigDict(json_schema_extra={"oneOf": ONE_OF})
+
+    item: Key
+    label: Key | None = Field(None, description="One of the classes; left out for a skip.")
+    skip: bool = Field(False, strict=True)
     seconds: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="From shown to answered."
+        None,
+        ge=0,
+        le=LONGEST_SECONDS,
+        strict=True,
+        allow_inf_nan=False,
+        description="From shown to answered.",
     )
 
     @model_validator(mode="after")
@@ -86,9 +140,13 @@ class Guess(BaseModel):
 
 
 class Answered(BaseModel):
-    """The stored answer; `guess` only after a label, and where the project shows guesses."""
+    """The stored answer, what the same person had said of the item before, and the model's guess.
+
+    A guess comes only after a label, and where the project shows guesses.
+    """
 
     answer: AnswerOut
+    replaces: AnswerOut | None = None
     guess: Guess | None = None
 
 
@@ -114,6 +172,9 @@ class StatusOut(BaseModel):
     labelled: int
     skipped: int
     remaining: int
+    partly: int = Field(description="Items that somebody has answered, and others are to, too.")
+    overlap: int = Field(description="How many people answer an item.")
+    waits_for: str | None = Field(description="What only another person can do, in words.")
     budget: int
     classes: list[str]
     items: int

@@ -5,17 +5,27 @@ from __future__ import annotations
 import contextlib
 import ipaddress
 import secrets
+import signal
 import socket
 import webbrowser
 from collections.abc import Callable
+from types import FrameType
+from urllib.parse import quote
 
 import uvicorn
 
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
+from sabal.labeling.web.tokens import LEAST_LETTERS, check_token
+from sabal_start import end
 
 USUAL_PORT = 8760
+MOST_CONNECTIONS = 1_000
+NOT_ENCRYPTED = (
+    "Other machines can reach it, and the connection is not encrypted: put a web server with HTTPS "
+    "in front of it unless you trust the network."
+)
 
 
 def serve(
@@ -34,18 +44,34 @@ def serve(
         other machines and none is given; on this machine alone none is needed.
     """
     listener = _listen(host, port)
-    outside = not _is_loopback(host)
-    if outside and token is None:
-        token = secrets.token_urlsafe(24)
-    app = create_app(project, token=token, allowed_hosts=("*",) if outside else LOOPBACK)
+    # A name may lead elsewhere than it says: what counts is also where it led to.
+    outside = not (_is_loopback(host) and _is_loopback(listener.getsockname()[0]))
+    try:
+        if outside and token is None:
+            token = secrets.token_urlsafe(24)
+        elif token is not None:
+            check_token(token, LEAST_LETTERS if outside else 1)
+        app = create_app(project, token=token, allowed_hosts=("*",) if outside else LOOPBACK)
+    except BaseException:
+        listener.close()
+        raise
     address = _address(host, listener.getsockname()[1], token)
 
     def started() -> None:
         announce(f"Labelling {project.settings.name} at {address} (Ctrl+C ends it)")
+        if outside:
+            announce(NOT_ENCRYPTED)
         if browser:
             webbrowser.open(address)
 
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,  # the printed address has the token in it
+        ws="none",
+        limit_concurrency=MOST_CONNECTIONS,
+        timeout_graceful_shutdown=2,
+    )
     # An interrupt is how it ends, once everything is stored and the worker is gone.
     with listener, contextlib.suppress(KeyboardInterrupt):
         _Server(config, started).run(sockets=[listener])
@@ -62,6 +88,15 @@ class _Server(uvicorn.Server):
         """Start, then tell."""
         await super().startup(sockets)
         self._tell_started()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """The first interrupt ends it in good order, a second one at once.
+
+        Nothing is lost: what was acknowledged is on the disk, and the worker ends by itself.
+        """
+        if self.should_exit and sig == signal.SIGINT:
+            end()
+        super().handle_exit(sig, frame)
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
@@ -103,9 +138,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
+def _is_everywhere(host: str) -> bool:
+    try:
+        return not host or ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
 def _address(host: str, port: int, token: str | None) -> str:
     """Where a person goes: a machine that listens everywhere is reached by its name."""
-    if host in ("0.0.0.0", "::", ""):  # noqa: S104
+    if _is_everywhere(host):
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"login?token={token}" if token else "")
+    return f"http://{shown}:{port}/" + (f"login?token={quote(token, safe='')}" if token else "")

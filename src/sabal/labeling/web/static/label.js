@@ -86,7 +86,10 @@ function answer(given) {
   at("live").textContent = said(card);
   warn("");
   send("/api/labels", { item: card.id, ...given, seconds })
-    .then(({ guess }) => drawGuess(card, guess))
+    .then(({ replaces, guess }) => {
+      drawGuess(card, guess);
+      if (!again) drawReplaced(card, replaces);
+    })
     .catch((error) => {
       deck.refuse(card.id);
       warn(error.message);
@@ -158,6 +161,16 @@ function drawGuess(card, guess) {
   const sure = guess.probability === null ? "" : ` (${Math.round(100 * guess.probability)} %)`;
   const verdict = guess.label === card.answer.label ? "the model agrees" : `the model guessed ${guess.label}`;
   at("last").textContent = `Last: ${said(card)} · ${verdict}${sure}`;
+}
+
+/** This page did not know of an answer before: it was given in another tab, under the same name. */
+function drawReplaced(card, before) {
+  if (!before || card !== lastCard) return;
+  const words = before.label ?? "skipped";
+  const same = card.answer && said(card) === words;
+  at("last").textContent = same
+    ? `Last: ${words} · as you had said in another tab`
+    : `Last: ${said(card)} · instead of ${words}, which you had said in another tab`;
 }
 
 function drawSaved() {

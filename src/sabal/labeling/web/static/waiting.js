@@ -28,6 +28,13 @@ export function reason(status) {
   if (status.round === null) {
     return { title: "Choosing the first batch", text: "A moment, please.", share: undefined };
   }
+  if (status.waits_for && status.remaining === status.partly) {
+    return {
+      title: "Waiting for somebody else",
+      text: `${status.waits_for}. You have answered all that you can; the next batch follows once they have.`,
+      share: null,
+    };
+  }
   if (status.remaining > 0) {
     return {
       title: "Nothing open for you",
