@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from sabal.experiments.study.analysis import Difference, Ranking, TaskTable
+from sabal.experiments.study.analysis import Ranking, TaskTable
 from sabal.experiments.study.configurations import CHANCE, DEFAULT
 from sabal.experiments.study.definitions import HARNESS, Configuration, Task
 from sabal.experiments.study.findings import Findings, find
 from sabal.experiments.study.pictures import draw_ranks, draw_small_curves, draw_wins
 from sabal.experiments.study.records import FILE, Results
+from sabal.experiments.study.verdict import as_table, difference_text, effect_lines, verdict_lines
 from sabal.files import make_folder, write_text_whole
 
 FOLDER = "study"
@@ -82,7 +82,7 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         *_unused_lines(findings),
         "## In short",
         "",
-        *_verdict_lines(findings),
+        *verdict_lines(findings),
         "## Mean ranks",
         "",
         *_ranking_lines(findings.known, findings),
@@ -93,7 +93,7 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         "run. In every row exactly b items are labelled: as printed, the algorithms ask for fewer.",
         "",
         *_ranking_lines(findings.paper, findings),
-        *_effect_lines(findings),
+        *effect_lines(findings),
         "## Candidates for the defaults",
         "",
         *_ranking_lines(findings.candidates, findings),
@@ -121,48 +121,6 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _verdict_lines(findings: Findings) -> list[str]:
-    """The questions that the study is for, each with its answer."""
-    lines = []
-    for name, tables in (("Ranked", findings.ranked), ("Held-out", findings.held_out)):
-        helped = findings.helped(tables)
-        own = sum(DEFAULT in table.winners for table in helped)
-        worse = [f"{each.task} ({each.best})" for each in findings.worse_than_best(tables)]
-        lines.append(
-            f"- {name} tasks: `{DEFAULT}` is significantly worse than the best baseline on "
-            f"{len(worse)} of {len(tables)}{': ' + ', '.join(worse) if worse else ''}; it is "
-            f"significantly better than `{CHANCE}` on {own} of the {len(helped)} tasks where "
-            "anything is."
-        )
-    first = findings.known.places[:2]
-    if len(first) == 2:
-        lines.insert(
-            0,
-            f"- The best mean rank over {len(findings.known.tasks)} tasks is that of "
-            f"`{first[0].configuration}`, {first[0].rank:.2f}; next is "
-            f"`{first[1].configuration}`, {first[1].rank:.2f}.",
-        )
-    return [*lines, ""]
-
-
-def _effect_lines(findings: Findings) -> list[str]:
-    """What each change to the paper's method brings."""
-    header = ["change", "from", "to", "difference over tasks", "tasks", "better", "worse"]
-    rows = [
-        [
-            each.change.what,
-            each.change.before,
-            each.change.after,
-            difference_text(each.over_tasks),
-            str(each.over_tasks.pairs),
-            str(each.better),
-            str(each.worse),
-        ]
-        for each in findings.effects
-    ]
-    return _table(header, rows)
-
-
 def _tasks_page(findings: Findings, scope: Scope) -> str:
     run = {table.task for table in (*findings.ranked, *findings.held_out)}
     header = ["task", "data", "learner", "first", "batch", "rounds", "variant", "held out"]
@@ -187,7 +145,7 @@ def _tasks_page(findings: Findings, scope: Scope) -> str:
         "Mean areas in percent. The best baseline is the one with the largest mean area on the "
         "task: found after the fact, it flatters the baselines.",
         "",
-        *_table(header, rows),
+        *as_table(header, rows),
         *(line for table in findings.ranked for line in _task_lines(table, "##")),
         *(line for table in findings.held_out for line in _task_lines(table, "##")),
     ]
@@ -216,17 +174,7 @@ def _task_lines(table: TaskTable, heading: str) -> list[str]:
         ]
         for row in table.rows
     ]
-    return [f"{heading} {table.task}", "", *_table(header, rows)]
-
-
-def difference_text(away: Difference | None) -> str:
-    """+1.20 (+0.40 to +2.00), in bold where zero is left out."""
-    if away is None:
-        return ""
-    text = f"{away.mean:+.2f}"
-    if away.low is not None:
-        text += f" ({away.low:+.2f} to {away.high:+.2f})"
-    return f"**{text}**" if away.better or away.worse else text
+    return [f"{heading} {table.task}", "", *as_table(header, rows)]
 
 
 def _ranking_lines(ranking: Ranking, findings: Findings) -> list[str]:
@@ -250,7 +198,7 @@ def _ranking_lines(ranking: Ranking, findings: Findings) -> list[str]:
         f"{many} seed{'' if many == '1' else 's'} each; 1 is best. Intervals are over tasks; "
         "seconds are of choosing, in a whole run.",
         "",
-        *_table(header, rows),
+        *as_table(header, rows),
     ]
 
 
@@ -268,7 +216,7 @@ def _wins_lines(findings: Findings, scope: Scope) -> list[str]:
         [findings.names[i], *("" if i == j else str(findings.wins[i, j]) for j in shown)]
         for i in shown
     ]
-    return _table(header, rows) if rows else ["Nothing to compare yet.", ""]
+    return as_table(header, rows) if rows else ["Nothing to compare yet.", ""]
 
 
 def _helped_lines(findings: Findings, tables: Sequence[TaskTable]) -> list[str]:
@@ -290,7 +238,7 @@ def _helped_lines(findings: Findings, tables: Sequence[TaskTable]) -> list[str]:
         f"Something is significantly better than random on {len(helped)} of {len(tables)} tasks, "
         f"`{DEFAULT}` on {len(own)} of these. The candidates are left aside.",
         "",
-        *_table(["task", f"better than {CHANCE}", DEFAULT, f"{DEFAULT} to {CHANCE}"], rows),
+        *as_table(["task", f"better than {CHANCE}", DEFAULT, f"{DEFAULT} to {CHANCE}"], rows),
     ]
 
 
@@ -313,14 +261,3 @@ def _picture(name: str, text: str, pictures: set[str]) -> list[str]:
 
 def _code(lines: Sequence[str]) -> list[str]:
     return [*(f"    {line}" for line in lines), ""] if lines else []
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> list[str]:
-    if not rows:
-        return []
-    return [
-        f"| {' | '.join(header)} |",
-        f"|---|{'---:|' * (len(header) - 1)}",
-        *(f"| {' | '.join(row)} |" for row in rows),
-        "",
-    ]

@@ -19,8 +19,8 @@ from sabal.experiments.study.configurations import DEFAULT
 from sabal.experiments.study.definitions import Configuration, Task
 from sabal.experiments.study.findings import Findings
 from sabal.experiments.study.records import Results
-from sabal.experiments.study.report import difference_text
 from sabal.experiments.study.runs import Run, open_runs, planned
+from sabal.experiments.study.verdict import difference_text
 from sabal.show import print_table
 
 MOST_CANDIDATES = 15
