@@ -56,6 +56,7 @@ def finished(tmp_path_factory):
 # -- runs ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_side_by_side_after_a_stop_comes_to_the_same_lines(finished, tmp_path):
     class StopError(Exception):
         pass
@@ -108,6 +109,7 @@ def test_no_run_begins_when_the_time_is_up_and_a_failed_one_stops_no_other(tmp_p
     assert [each.task for each in lines(tmp_path)] == ["tiny"]
 
 
+@pytest.mark.slow
 def test_what_a_killed_worker_was_at_is_done_again(finished, tmp_path, monkeypatch):
     starts = []
 
@@ -497,6 +499,7 @@ def run(monkeypatch, capsys):
     return run
 
 
+@pytest.mark.slow
 def test_the_command_runs_what_it_can_and_reports_it_again(run, tmp_path):
     out, empty = tmp_path / "out", tmp_path / "empty"
     empty.mkdir()
