@@ -109,6 +109,10 @@ def test_random_asks_the_classifier_nothing():
             lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X, 5, X_labeled=X[:60]),
             "together",
         ),
+        (
+            lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X, 5, labeled_features=X[:60]),
+            "beside `features`",
+        ),
         (lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X, 10_000), "size of the pool"),
         (lambda: sabal.query(GaussianNB, X, 5), r"pass GaussianNB\(\)"),
         (lambda: sabal.query("lr", X, 5), "sabal.select"),

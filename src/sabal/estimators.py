@@ -33,6 +33,7 @@ def query(
     X_labeled: Any = None,
     y_labeled: Any = None,
     features: Any = None,
+    labeled_features: Any = None,
     strategy: str = "sabal",
     ids: Any = None,
     random_state: RandomState = None,
@@ -47,6 +48,7 @@ def query(
     X_labeled, y_labeled: what the classifier was trained on. With them the label distribution is
         the prediction at a temperature found by cross-validation (trained once per fold, only for
         strategies that use it), and strategies that look at labelled items can.
+    labeled_features: where `features` are given, those of what is labelled already.
     strategy, ids, random_state, options: as in `sabal.select`.
     """
     check_instance(estimator)
@@ -61,6 +63,10 @@ def query(
     if (X_labeled is None) != (y_labeled is None):
         raise InputError(
             "X_labeled and y_labeled together", "one without the other", "pass both or none"
+        )
+    if labeled_features is not None and features is None:
+        raise InputError(
+            "`labeled_features` beside `features`", "no features", "pass X_labeled and y_labeled"
         )
     columns = _Columns(estimator, features is None)
     notes = columns.notes
@@ -79,7 +85,9 @@ def query(
         probs=pool_probs,
         label_probs=None if X_labeled is None else label_probs,
         labeled_features=(
-            None if X_labeled is None or features is not None else lambda: columns.of(X_labeled)
+            labeled_features
+            if X_labeled is None or features is not None
+            else lambda: columns.of(X_labeled)
         ),
         ids=ids,
     )
