@@ -61,7 +61,8 @@ class SpreadMargin:
         undecided = 1.0 - (two_best[:, 1] - two_best[:, 0])
         one, other = rng.integers(len(features), size=(2, 1000))
         near = np.quantile(np.linalg.norm(features[one] - features[other], axis=1), self.quantile)
-        score, picks = undecided.copy(), []
+        picks: list[int] = []
+        score = undecided.copy()
         for _ in range(budget):
             if np.all(np.isneginf(score)):  # everything is near a pick: what is left counts again
                 score = undecided.copy()
