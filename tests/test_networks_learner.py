@@ -295,7 +295,8 @@ def test_a_posterior_predicts_by_its_mean_softmax():
 def test_strategies_on_atoms_never_hold_the_whole_posterior(strategy, options, monkeypatch):
     made = trained(BAYES)
     whole = made.outputs(rest(), FIRST, 3)
-    parts = {name: getattr(whole, name) for name in ("features", "probs", "log_probs")}
+    names = ("features", "probs", "log_probs", "labeled_features")
+    parts = {name: getattr(whole, name) for name in names}
     expected = sabal.select(12, strategy=strategy, random_state=0, **parts, **options)
 
     def refuse(self):

@@ -26,7 +26,7 @@ SAMPLE = 8192
 SAMPLED_PER_PICK = 3
 """At least so many for every item of the batch."""
 
-NEAREST_OF = 256
+NEAREST_OF = 512
 """How many items the radius is taken over."""
 
 RANDOM_BATCHES = 5
