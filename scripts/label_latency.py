@@ -94,7 +94,7 @@ def make_project(folder: Path, items: int, width: int) -> Path:
 @contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The app in a process of its own; gives its address."""
-    process = subprocess.Popen(  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
         [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
     )
     try:

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import uvicorn
 from PIL import Image
 
+from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
+from sabal.labeling.web import create_app
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
@@ -86,8 +92,8 @@ def digits(tmp_path_factory) -> tuple[Path, dict[str, str]]:
 
 
 @pytest.fixture
-def open_room(tmp_path):
-    """Serves projects for the duration of a test."""
+def open_room():
+    """Serves projects for the duration of a test, as `sabal label` does: with a worker."""
     running = []
 
     def start(project: Project) -> Room:
@@ -107,14 +113,53 @@ def open_room(tmp_path):
 
 
 @pytest.fixture
-def room(open_room, digits, tmp_path) -> Room:
-    return open_room(digit_project(tmp_path, digits))
+def open_quickly():
+    """Serves projects from this process, whose batch is chosen before and which learn nothing.
+
+    A process and a worker for every test would take most of its time.
+    """
+    running = []
+
+    def start(project: Project) -> Room:
+        engine = Engine(project)
+        while engine.step():
+            pass
+        listener = socket.create_server(("127.0.0.1", 0))
+        app = create_app(project, worker=False)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        running.append((project, listener, server, thread))
+        return Room(f"http://127.0.0.1:{listener.getsockname()[1]}/", project.folder)
+
+    yield start
+    for project, listener, server, thread in running:
+        server.should_exit = True
+        thread.join(timeout=30)
+        listener.close()
+        project.close()
+
+
+@pytest.fixture(scope="module")
+def begun(digits, tmp_path_factory) -> Path:
+    """The folder of a project of digits whose first batch is chosen."""
+    with digit_project(tmp_path_factory.mktemp("begun"), digits) as project:
+        engine = Engine(project)
+        while engine.step():
+            pass
+        return project.folder
+
+
+@pytest.fixture
+def room(open_quickly, begun, tmp_path) -> Room:
+    return open_quickly(Project.open(shutil.copytree(begun, tmp_path / "project")))
 
 
 def digit_project(tmp_path, digits, **settings) -> Project:
     chosen = {
         "classes": [str(n) for n in range(10)],
         "backbone": "pixels",
+        "head": "linear",
         "initial": 6,
         "batch": 5,
         "budget": 60,
@@ -178,7 +223,10 @@ def answer_all(page, truth, count: int) -> list[str]:
     return seen
 
 
-def test_a_batch_by_keyboard_then_the_model_learns_and_the_next_batch_comes(room, visit, digits):
+def test_a_batch_by_keyboard_then_the_model_learns_and_the_next_batch_comes(
+    open_room, visit, digits, tmp_path
+):
+    room = open_room(digit_project(tmp_path, digits))
     page = visit(room)
     assert page.title() == "Label · Digits"
     page.evaluate(WATCH_NEWS)
@@ -260,6 +308,30 @@ def test_two_people_never_get_the_same_item(room, visit, digits):
     assert not set(mine) & set(yours)
     assert {who for _, _, who in room.labels()} == {"ada", "bob"}
     assert len({item for item, _, _ in room.labels()}) == 3
+
+
+def test_two_tabs_under_one_name_say_what_the_other_did(room, visit):
+    one = visit(room)
+    first = shown(one)
+    two = one.context.new_page()
+    two.goto(room.address)
+    assert shown(two) == first
+    one.keyboard.press("3")
+    all_saved(one)
+    two.keyboard.press("7")
+    two.wait_for_selector("#last:has-text('instead of 3, which you had said in another tab')")
+    assert room.labels() == [(first, "7", "ada")]
+
+
+def test_who_has_answered_all_is_told_that_another_person_is_waited_for(
+    open_quickly, visit, digits, tmp_path
+):
+    room = open_quickly(digit_project(tmp_path, digits, overlap=2))
+    page = visit(room)
+    answer_all(page, digits[1], 7)
+    page.wait_for_selector("#message-text:has-text('7 items wait for a second annotator')")
+    page.goto(room.address + "dashboard")
+    assert "7 items wait for a second annotator" in page.inner_text("#main")
 
 
 def test_the_guess_is_nowhere_before_the_answer(open_room, visit, digits, tmp_path):
@@ -352,12 +424,12 @@ def test_a_key_that_is_held_down_answers_once(room, visit):
     assert room.labels() == [(first, "3", "ada")]
 
 
-def test_many_classes_by_number_and_by_name(open_room, visit, tmp_path):
+def test_many_classes_by_number_and_by_name(open_quickly, visit, tmp_path):
     (tmp_path / "texts.csv").write_text(
         "body\n" + "".join(f'"text {n} <b>bold</b> 🙂"\n' for n in range(30)), encoding="utf-8"
     )
     names = [f"<i>class</i> {chr(65 + n)}" for n in range(12)]
-    room = open_room(
+    room = open_quickly(
         Project.create(
             tmp_path / "project",
             data=tmp_path / "texts.csv",

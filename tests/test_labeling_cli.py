@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import tomllib
 import urllib.request
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+
+from labeling_helpers import answer
+from sabal.labeling.project import Project
 
 SABAL = Path(sys.executable).parent / "sabal"
 WORDS = {"sport": "ball goal team match win", "food": "bread soup salt oven taste"}
@@ -152,6 +159,40 @@ def test_the_loop_goes_round_without_a_server(run, project, tmp_path):
     assert {row["round"] for row in labels} == {0, 1, 2}
 
 
+@pytest.mark.parametrize(
+    ("budget", "said"),
+    [
+        (8, "the budget of 8 labels is used up"),
+        (100, "all 40 items of the pool are answered"),
+    ],
+)
+def test_the_end_is_said(run, texts, tmp_path, budget, said):
+    folder, batch, filled = tmp_path / "project", tmp_path / "batch.csv", tmp_path / "filled.csv"
+    run(
+        "init", folder, "--data", texts, "--text-column", "body", "--id-column", "number",
+        "--classes", "sport,food", "--initial", min(budget, 40), "--check-share", 0,
+        "--budget", budget,
+    )  # fmt: skip
+    assert "nothing waits" not in run("export", folder, "--batch", "--out", batch).stderr
+    fill_in(batch, filled)
+    run("import", folder, filled)
+    last = run("export", folder, "--batch", "-f", "label-studio")
+    assert json.loads(last.stdout) == []
+    assert f"nothing waits for a label: {said}" in last.stderr
+
+
+def test_what_another_person_is_to_answer_is_said(run, texts, tmp_path):
+    folder, batch, filled = tmp_path / "project", tmp_path / "batch.csv", tmp_path / "filled.csv"
+    run(
+        "init", folder, "--data", texts, "--text-column", "body", "--id-column", "number",
+        "--classes", "sport,food", "--initial", 6, "--overlap", 2, "--check-share", 0,
+    )  # fmt: skip
+    assert "annotator" not in run("export", folder, "--batch", "--out", batch).stderr
+    fill_in(batch, filled)
+    run("import", folder, filled)
+    assert "6 items wait for a second annotator" in run("export", folder, "--batch").stderr
+
+
 def test_the_batch_is_the_same_until_it_is_answered(run, project, tmp_path):
     first = run("export", project, "--batch").stdout
     assert run("export", project, "--batch").stdout == first
@@ -178,6 +219,49 @@ def test_an_export_comes_back_into_another_project(run, project, texts, tmp_path
         run("export", folder, "--out", table)
     assert tables[0].read_bytes() == tables[1].read_bytes()
     assert "8 were there already" in run("import", project, tables[1]).stdout
+
+
+@contextmanager
+def somebody():
+    """Not root, who may write everywhere."""
+    if os.getuid() != 0:
+        yield
+        return
+    os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(0, 0, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "setresuid"), reason="permissions as Linux has them")
+@pytest.mark.parametrize("killed", [False, True], ids=["ended", "killed"])
+def test_labels_leave_a_project_that_cannot_be_written(run, project, killed):
+    """With the log that a killed app leaves behind, or without one."""
+    (project.parent / "labels.csv").write_text("id,label\nn1,sport\nn2,food\n")
+    run("import", project, project.parent / "labels.csv")
+    run("export", project)  # imports what somebody else may not be able to read
+    with tempfile.TemporaryDirectory() as place:
+        copy = Path(place, "a 100% project?")
+        if killed:
+            with Project.open(project) as opened:
+                answer(opened.store, "n1", "food", who="import")
+                shutil.copytree(project, copy)
+        else:
+            shutil.copytree(project, copy)
+        for path in (*copy.rglob("*"), copy, Path(place)):
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        before = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
+        assert ("sabal.db-wal" in before) == killed
+        with somebody():
+            told = run("export", copy)
+        after = {path.name: path.read_bytes() for path in copy.iterdir() if path.is_file()}
+        for path in (Path(place), copy):
+            path.chmod(0o755)
+    labels = sorted(line.split(",")[:3] for line in told.stdout.splitlines()[1:])
+    first = "food" if killed else "sport"
+    assert labels == [["n1", first, "import"], ["n2", "food", "import"]]
+    assert after == before
 
 
 def test_ids_of_another_project_are_named(run, project, tmp_path):
@@ -222,6 +306,11 @@ MISTAKES = [
     ("init", "new", "--data", "TEXTS", "--classes", "a,b", "--text-column", "nothing"),
     ("init", "new", "--data", "TEXTS", "--text-column", "body"),
     ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "one"),
+    ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "a,b,"),
+    ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "a,, b"),
+    ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "a,b, a"),
+    ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "a,b", "--class", "a"),
+    ("init", "new", "--data", "TEXTS", "--text-column", "body", "--class", "a", "--class", "a "),
     ("init", "new", "--data", "TEXTS", "--text-column", "body", "--classes", "a,b", "--batch", "0"),
     ("init", "PROJECT", "--data", "TEXTS", "--text-column", "body", "--classes", "a,b"),
     ("init", "new", "--classes", "a,b"),

@@ -22,7 +22,7 @@ from sabal.labeling import engine as engines
 from sabal.labeling import worker as workers
 from sabal.labeling.choosing import spread
 from sabal.labeling.engine import Engine
-from sabal.labeling.head import Head, read_head
+from sabal.labeling.heads import LinearHead, read_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import Chosen, ImportedLabel
 from sabal.labeling.worker import start_worker
@@ -347,7 +347,7 @@ def test_every_item_says_why(tmp_path):
     assert sum(each.why["represents"] for each in first) == 500
     label_all(store)
     work(engine)
-    head = Head(X[:500], CLASSES)
+    head = LinearHead(X[:500], CLASSES)
     items = np.asarray([lesson.item for lesson in store.lessons()])
     from sabal.loop import round_seed
 
@@ -376,7 +376,7 @@ def test_every_item_says_why(tmp_path):
 
 @pytest.mark.parametrize("classes", [1, 2, 10])
 def test_a_stored_model_says_the_same(tmp_path, classes):
-    head = Head(X[:300], CLASSES)
+    head = LinearHead(X[:300], CLASSES)
     items = np.flatnonzero(Y[:300] < classes)
     head.train(items, Y[items], None, 0)
     assert head.save(tmp_path / "m.safetensors")
@@ -438,7 +438,7 @@ def test_a_failure_is_told_and_the_work_goes_on_after_it(tmp_path, monkeypatch):
     def fail(self, *args):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(Head, "train", fail)
+    monkeypatch.setattr(LinearHead, "train", fail)
     with pytest.raises(MemoryError):
         engine.step()
     found = store.status()

@@ -18,7 +18,9 @@ from PIL import Image
 from labeling_helpers import STRANGE, settings
 from sabal.errors import FileError, InputError, MissingPackageError, SabalError
 from sabal.labeling.example import make_example
-from sabal.labeling.features import Features, backbone, chunks
+from sabal.labeling.features import Features, announce, backbone, chunks, learns_with
+from sabal.labeling.features.pictures import open_picture
+from sabal.labeling.heads import choice
 from sabal.labeling.project import Project
 from sabal.labeling.settings import read_settings, write_settings
 from sabal.models import backbones
@@ -267,7 +269,7 @@ def test_features_are_computed_in_chunks_and_resumed(tmp_path, monkeypatch):
         again.compute_next()
         assert again.complete
         assert (tmp_path / "p" / "features" / "000000.npy").read_bytes() == first
-        assert again.load().shape == (6, 16 * 16 * 3)
+        assert again.load().shape == (6, 28 * 28 * 3)
         assert 0 <= again.load().min() < again.load().max() <= 1
 
 
@@ -287,19 +289,25 @@ def test_texts_become_rows_of_length_one(tmp_path):
 
 
 def test_few_and_strange_texts_have_features_too(tmp_path):
-    with text_project(tmp_path, [*STRANGE, "", "👩‍🔬"], backbone="tfidf") as project:
+    with text_project(tmp_path, [*STRANGE, "👩‍🔬"], backbone="tfidf") as project:
         rows = computed(project)
-        assert len(rows) == len(STRANGE) + 2
-        assert not rows[-2].any()
-        assert rows[-1].any()
+        assert len(rows) == len(STRANGE) + 1
+        assert rows.any(axis=1).all()
 
 
-def test_blank_texts_are_said(tmp_path):
-    with (
-        text_project(tmp_path, ["", " "], backbone="tfidf") as project,
-        pytest.raises(InputError, match="words in them"),
-    ):
-        computed(project)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_rows_with_nothing_to_see_are_counted_and_refused(tmp_path, ending):
+    texts = ["one", "", "two", " \t\n ", "three"]
+    path = tmp_path / f"texts.{ending}"
+    if ending == "csv":
+        path.write_text("text\n" + "".join(f'"{text}"\n' for text in texts), encoding="utf-8")
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    else:
+        pq.write_table(pa.table({"text": texts, "features": [[1.0]] * 5}), path)
+    with pytest.raises(FileError, match="2 of 5 empty, row 2 first"):
+        Project.create(tmp_path / "p", data=path, classes=["a", "b"])
+    assert not (tmp_path / "p").exists()
 
 
 def test_auto_takes_what_is_installed(tmp_path, monkeypatch):
@@ -308,6 +316,54 @@ def test_auto_takes_what_is_installed(tmp_path, monkeypatch):
         assert backbone.name_of_backbone(project) == "pixels"
         monkeypatch.setattr(backbone, "find_spec", lambda name: True)
         assert backbone.name_of_backbone(project) == "efficientnet_lite0"
+
+
+@pytest.mark.parametrize(
+    ("installed", "said"),
+    [
+        (set(), ["pixels at 16 x 16 and a linear model", "no image network", "PyTorch for pixels"]),
+        (
+            {"torch", "safetensors"},
+            ["pixels at 28 x 28 and a small convolutional network", "pip install"],
+        ),
+        (
+            {*backbone.EFFICIENTNET_PACKAGES, "safetensors"},
+            ["what efficientnet_lite0 sees and"],
+        ),
+    ],
+)
+def test_what_images_are_learnt_with_is_said(tmp_path, monkeypatch, installed, said):
+    for module in (backbone, announce, choice):
+        monkeypatch.setattr(module, "find_spec", lambda name: name in installed or None)
+    with image_project(tmp_path) as project:
+        for words in said:
+            assert words in learns_with(project)
+        # Once begun it is what it was begun with, whatever is installed later.
+        before = learns_with(project)
+        Features(project)
+        assert learns_with(project) == before
+
+
+def test_what_texts_are_learnt_with_is_said(tmp_path, monkeypatch):
+    with text_project(tmp_path, ["one", "two"]) as project:
+        monkeypatch.setattr(backbone, "find_spec", lambda name: None)
+        monkeypatch.setattr(announce, "find_spec", lambda name: None)
+        assert "the words of the texts (TF-IDF) and a linear model" in learns_with(project)
+        assert "pip install sentence-transformers" in learns_with(project)
+        monkeypatch.setattr(backbone, "find_spec", lambda name: True)
+        assert "all-MiniLM-L6-v2), or the words" in learns_with(project)
+    (tmp_path / "asked").mkdir()
+    with text_project(tmp_path / "asked", ["one", "two"], backbone="tfidf") as project:
+        assert learns_with(project) == (
+            "It learns with the words of the texts (TF-IDF) and a linear model."
+        )
+
+
+def test_what_own_features_are_learnt_with_is_said(tmp_path):
+    with make_example(tmp_path / "digits") as project:
+        assert learns_with(project) == "It learns with your own features and a linear model."
+        (tmp_path / "digits" / "digits" / "digits.parquet").unlink()
+        assert "cannot be told" in learns_with(project)
 
 
 def test_auto_for_texts_does_without_what_cannot_be_reached(tmp_path, monkeypatch):
@@ -500,6 +556,13 @@ def test_a_hundred_thousand_items_open(tmp_path, record_property):
     record_property("seconds to open", round(opened, 3))
     # Measured, and told; a slow machine fails no test.
     print(f"100,000 items: made in {made:.2f} s, opened in {opened:.3f} s")
+
+
+def test_an_image_is_what_it_is_and_not_what_it_is_called(tmp_path):
+    path = tmp_path / "photo.png"
+    Image.new("RGB", (4, 4)).save(path, "PPM")
+    with pytest.raises(FileError, match="readable image"):
+        open_picture(path)
 
 
 def test_a_text_is_never_cut_off_at_a_comma(tmp_path):

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sabal.experiments.estimators import EstimatorLearner, logistic
 from sabal.journal import Journal
 from sabal.labeling.engine import Engine
-from sabal.labeling.head import read_head
+from sabal.labeling.heads import read_head
 from sabal.labeling.project import Project
 from sabal.labeling.web import create_app
 from sabal.loop import Plan, run_rounds

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -315,6 +317,71 @@ def test_an_answer_after_the_lease_ran_out_is_taken_unless_somebody_else_has_ans
     answer(store, "i1", "cat", "ann")
     answer(store, "i0", "cat", "bob")
     assert standing(store) == [("i1", "cat", "ann"), ("i0", "cat", "bob")]
+
+
+class NaiveLeases:
+    """The rule as it is said, on a whole batch in memory."""
+
+    def __init__(self, store, clock):
+        self.store, self.clock, self.until = store, clock, {}
+
+    def next(self, who, count):
+        overlap, now = self.store.settings.overlap, self.clock.now
+        self.until = {place: end for place, end in self.until.items() if end > now}
+        held, free = [], []
+        for item in self.store.batch(0) + self.store.batch(1):
+            holders = {person for person, key in self.until if key == item.item}
+            if who in item.answered_by or len(item.answered_by) >= overlap:
+                continue
+            if who in holders:
+                held.append(item.item)
+            elif len(item.answered_by) + len(holders) < overlap:
+                free.append(item.item)
+        given = (held + free)[:count]
+        self.take(who, *given)
+        return given
+
+    def take(self, who, *items):
+        end = self.clock.now + timedelta(seconds=self.store.settings.lease_seconds)
+        self.until |= {(who, item): end for item in items}
+
+    def give_back(self, who, item):
+        self.until.pop((who, item), None)
+
+
+@given(
+    st.integers(1, 3),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ann", "bob", "eve"]),
+            st.sampled_from(["next", "next", "undo", "wait", None, "cat", "dog"]),
+            st.integers(0, 5),
+        ),
+        min_size=5,
+        max_size=20,
+    ),
+)
+@examples(max_examples=20)
+def test_leases_are_those_of_the_rule(overlap, actions):
+    clock = Clock()
+    with tempfile.TemporaryDirectory() as folder:
+        store = open_store(Path(folder) / "s.db", items=6, batch=4, overlap=overlap, clock=clock)
+        store.add_round(1, [Chosen(5), Chosen(4)], strategy="sabal")
+        rule = NaiveLeases(store, clock)
+        for who, what, number in actions:
+            if what == "next":
+                wanted = rule.next(who, number + 1)
+                assert keys(store.next(who, number + 1)) == wanted
+            elif what == "wait":
+                clock.pass_(60 * number)
+            elif what == "undo":
+                if (undone := undo(store, who)) is not None:
+                    rule.take(who, undone.item)
+            else:
+                with contextlib.suppress(InputError):  # others have answered it
+                    answer(store, f"i{number}", what, who)
+                    rule.give_back(who, f"i{number}")
+        store.close()
 
 
 def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):

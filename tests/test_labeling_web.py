@@ -122,6 +122,26 @@ def test_a_label_is_stored_once_however_often_it_is_sent(client, project):
     assert len(project.store.history()) == 1
 
 
+def test_two_tabs_under_one_name_share_their_items_and_the_later_answer_stands(client, project):
+    tabs = [client.get("/api/next?annotator=ada&count=2").json()["items"] for _ in range(2)]
+    assert tabs[0] == tabs[1]
+    first = client.post("/api/labels", json=body("0", "cat")).json()
+    assert first["replaces"] is None
+    sent = body("0", "dog")
+    for _ in range(2):  # also when it is sent again
+        second = client.post("/api/labels", json=sent)
+        assert second.status_code == 200
+        assert second.json()["replaces"] == first["answer"]
+    assert [(row.id, row.label) for row in project.store.labels()] == [("0", "dog")]
+    assert client.get("/api/status").json()["labelled"] == 1
+    undo = {"submission": str(uuid.uuid4()), "annotator": "ada"}
+    client.post("/api/undo", json=undo)
+    third = client.post("/api/labels", json=body("0")).json()
+    assert third["replaces"] is None  # nothing stood
+    other = client.post("/api/labels", json=body("1", "cat", annotator="bob")).json()
+    assert other["replaces"] is None
+
+
 def test_skip_and_undo(client, project):
     client.post("/api/labels", json=body("0", "cat"))
     skipped = client.post("/api/labels", json=body("1")).json()
@@ -143,7 +163,7 @@ def test_skip_and_undo(client, project):
     ("sent", "status"),
     [
         ({**body("0", "cat"), "item": "no such item"}, 404),
-        (body("0", "bird"), 404),
+        (body("0", "bird"), 422),
         (body("7", "cat"), 400),  # in the pool, but never chosen
         ({**body("0", "cat"), "skip": True}, 422),
         ({k: v for k, v in body("0", "cat").items() if k != "label"}, 422),
@@ -227,6 +247,22 @@ def test_with_overlap_the_first_answer_does_not_sway_the_second(tmp_path):
         client.post("/api/labels", json=body("3", "dog"))
         client.post("/api/labels", json=body("3", "dog", annotator="bob"))
         assert "Two people agree on <b>50 %</b>" in client.get("/dashboard").text
+
+
+@pytest.mark.parametrize(("overlap", "whom"), [(2, "a second annotator"), (3, "another annotator")])
+def test_what_another_person_is_to_answer_is_told(tmp_path, overlap, whom):
+    with text_project(tmp_path, overlap=overlap) as project, client_of(project) as client:
+        assert client.get("/api/status").json()["waits_for"] is None
+        assert "annotator" not in client.get("/dashboard").text
+        for item in ("2", "3"):
+            client.post("/api/labels", json=body(item, "cat"))
+        status = client.get("/api/status").json()
+        words = f"2 items wait for {whom}: {overlap} people answer every item"
+        assert (status["waits_for"], status["partly"], status["remaining"]) == (words, 2, 6)
+        assert words in client.get("/dashboard").text
+        client.post("/api/labels", json=body("2", "cat", annotator="bob"))
+        if overlap == 2:
+            assert client.get("/api/status").json()["waits_for"].startswith("1 item waits for a")
 
 
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label-studio"])

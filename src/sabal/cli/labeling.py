@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabal.cli.parse import parse_names, parse_options
+from sabal.cli.parse import parse_options
 from sabal.cli.root import app
 from sabal.errors import InputError
 
 if TYPE_CHECKING:
     from sabal.labeling.exchange import Imported
     from sabal.labeling.project import Project
+    from sabal.labeling.store import Status
 
 SHOWN_IDS = 5
 STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
@@ -70,6 +71,10 @@ def init(
     backbone: Annotated[
         str | None, typer.Option(help="What makes features of images or texts [auto].")
     ] = None,
+    head: Annotated[
+        str | None,
+        typer.Option(help="What learns from the features: linear, or lenet for pixels [auto]."),
+    ] = None,
     database_url: Annotated[
         str | None, typer.Option(help="PostgreSQL for a team [SQLite in the folder].")
     ] = None,
@@ -84,6 +89,7 @@ def init(
 
     Example: `sabal init pets --data photos/ --classes cat,dog,other`
     """
+    from sabal.labeling.features import learns_with
     from sabal.labeling.project import Project
 
     given: dict[str, Any] = {
@@ -96,6 +102,7 @@ def init(
         "choose_at": choose_at,
         "overlap": overlap,
         "backbone": backbone,
+        "head": head,
         "database_url": database_url,
         "seed": seed,
         "options": parse_options(option or []) or None,
@@ -111,6 +118,7 @@ def init(
     )
     with made:
         print(f"{made.store.status().items} items to choose from; settings in {project}/sabal.toml")
+        print(learns_with(made))
         print(f"Go on with: sabal label {project}")
 
 
@@ -140,6 +148,7 @@ def label(
 
     Example: `sabal label pets --port 8760 --no-browser`
     """
+    from sabal.labeling.features import learns_with
     from sabal.labeling.project import Project
     from sabal.labeling.web import serve
 
@@ -150,6 +159,7 @@ def label(
     else:
         opened = Project.open(project)
     with opened:
+        _say(learns_with(opened))
         serve(opened, host=host, port=port, browser=browser, token=token, announce=_announce)
         print("Stopped. Every answer is stored.")
 
@@ -226,7 +236,8 @@ def export(
     if out is None and chosen == "parquet":
         raise InputError("--out FILE with parquet", "none", "name a file")
     where = LOCAL_FILES if media_url is None else media_url
-    with Project.open(project) as opened:
+    # A batch may have to be chosen first; labels are read from whatever can be read.
+    with Project.open(project, to_read=not batch) as opened:
         if batch:
             _choose_if_due(opened)
         if out is None:
@@ -236,14 +247,15 @@ def export(
         else:
             export_file(opened.store, out, chosen, batch=batch, media_url=where)
             print(f"Written to {out}")
-        if batch and not opened.store.status().remaining:
-            _say("nothing waits for a label")
+        if batch:
+            _say_what_waits(opened.store.status())
     if config is not None:
         write_text_whole(config, label_config(opened.settings.classes, opened.settings.kind))
 
 
 def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:
-    named = () if with_commas is None else parse_names(with_commas, "--classes")
+    # As they are: an empty name, or one that comes twice, is a slip that the settings refuse.
+    named = () if with_commas is None else [name.strip() for name in with_commas.split(",")]
     return (*named, *one_by_one)
 
 
@@ -257,6 +269,14 @@ def _choose_if_due(project: Project) -> None:
         if done != said:
             _say(STEPS[done])
         said = done
+
+
+def _say_what_waits(status: Status) -> None:
+    """Why an exported batch is empty, or who is to answer it."""
+    if status.waits_for:
+        _say(status.waits_for)
+    elif not status.remaining:
+        _say(f"nothing waits for a label{f': {status.ended}' if status.ended else ''}")
 
 
 def _report(imported: Imported) -> str:

@@ -43,7 +43,7 @@ def _parse_option(text: str, flag: str, example: str) -> tuple[str, Any]:
         raise InputError(f"{flag} as name=value", repr(text), f"write for instance {example}")
     try:
         return name.replace("-", "_"), json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         # Words need no quotes: uncertainty=entropy.
         return name.replace("-", "_"), value
 

@@ -11,6 +11,7 @@ import typer
 
 import sabal
 from sabal.errors import SabalError
+from sabal_start import INTERRUPTED
 
 app = typer.Typer(
     name="sabal",
@@ -29,7 +30,7 @@ def main() -> None:
     except SabalError as error:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", code=130)
+        _fail("interrupted", INTERRUPTED)
     except Exception as error:
         # Usage errors of the parser, whichever package it lives in, carry their own message.
         if not hasattr(error, "format_message"):
@@ -40,6 +41,9 @@ def main() -> None:
         command = context.command_path if context else "sabal"
         _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`")
     else:
+        if result == INTERRUPTED:
+            # What the parser makes of an interrupt, without a word.
+            _fail("interrupted", INTERRUPTED)
         sys.exit(result if isinstance(result, int) else 0)
 
 
@@ -49,7 +53,7 @@ def resumable(how: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        _fail(f"interrupted; every finished round is kept: {how}", code=130)
+        _fail(f"interrupted; every finished round is kept: {how}", INTERRUPTED)
 
 
 def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:

@@ -7,12 +7,15 @@ import warnings
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from sabal.api import choose
+from sabal.arrays import to_numpy
 from sabal.cli.parse import parse_engine, parse_options
 from sabal.cli.root import app, only_answers_on_stdout
-from sabal.errors import SabalWarning
+from sabal.cli.waiting import waiting
+from sabal.errors import FileError, SabalWarning
 from sabal.selection import check_destination
 
 
@@ -25,6 +28,10 @@ def select(
     strategy: Annotated[
         str, typer.Option("--strategy", "-s", help="A name out of `sabal strategies`.")
     ] = "sabal",
+    labeled: Annotated[
+        str | None,
+        typer.Option(help="A file like the pool with the `features` of what is labelled already."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write to .csv, .jsonl or .parquet.")
     ] = None,
@@ -74,11 +81,17 @@ def select(
             from sabal.pools.cluster import Cluster, choose_on_ray
 
             cluster = Cluster(address, workers, memory=memory, scratch=scratch)
-            with only_answers_on_stdout(engine):
-                selection = choose_on_ray(pool, budget, strategy, seed, options, cluster)
+            what = f"choosing {budget:,} items on the cluster"
+            with only_answers_on_stdout(engine), waiting(what):
+                selection = choose_on_ray(
+                    pool, budget, strategy, seed, options, cluster, _features_in(labeled)
+                )
         else:
-            contents = read_pool(pool, memory=memory, scratch=scratch)
-            selection = choose(contents.outputs.check(), budget, strategy, seed, options)
+            with waiting(f"reading {pool}"):
+                contents = read_pool(pool, memory=memory, scratch=scratch)
+                outputs = contents.outputs.with_labeled(_features_in(labeled)).check()
+            with waiting(f"choosing {budget:,} of {outputs.size:,} items"):
+                selection = choose(outputs, budget, strategy, seed, options)
             ignored = contents.ignored
     if out is not None:
         selection.save(out)
@@ -88,6 +101,22 @@ def select(
         print_selection(selection, out)
         if ignored:
             print(f"Not used: {', '.join(ignored)} (a pool has {', '.join(NAMES)})")
+
+
+def _features_in(labeled: str | None) -> np.ndarray | None:
+    """The features that a file of labelled items has."""
+    from sabal.pools import read_pool
+
+    if labeled is None:
+        return None
+    outputs = read_pool(labeled).outputs
+    if not outputs.has("features"):
+        raise FileError(
+            f"`features` in {labeled}",
+            " and ".join(outputs.given()),
+            "write the features of the labelled items, as the pool has them",
+        )
+    return to_numpy(outputs.features)
 
 
 @app.command()

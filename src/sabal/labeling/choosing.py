@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from sabal.errors import SabalWarning
-from sabal.labeling.head import Head
+from sabal.labeling.heads import Head
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Chosen, Lesson
 from sabal.labeling.store.records import CHECK, TRAIN
@@ -36,7 +36,7 @@ def choose_for_people(
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
     wanted = min(settings.initial if number == 0 else settings.batch, room)
     plan = replace(settings.plan, initial=wanted, batch=wanted)
-    if head.model is None:
+    if not head.trained:
         plan = replace(plan, strategy=plan.first, options={})
     share = min(round(settings.check_share * wanted), room - wanted)
     reserved = reserved_checks(settings, head.size)

@@ -17,7 +17,7 @@ from sabal.errors import FileError
 from sabal.files import make_folder
 from sabal.labeling.choosing import choose_for_people
 from sabal.labeling.features import Features
-from sabal.labeling.head import Head
+from sabal.labeling.heads import LENET, Head, make_head, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, Lesson, Training
 from sabal.labeling.store.records import CHECK, TRAIN
@@ -33,6 +33,7 @@ class Engine:
         self.project, self.store, self.settings = project, project.store, project.settings
         self._features: Features | None = None
         self._features_ND: np.ndarray | None = None
+        self._head_name = ""
         self._keys: list[str] = []
         self._head: Head | None = None
         self._head_of: int | None = None
@@ -73,7 +74,10 @@ class Engine:
             self._features = Features(self.project)
         features = self._features
         if features.complete:
-            features_ND = np.array(features.load(), dtype=np.float64)
+            self._head_name = name_of_head(self.settings, features.backbone)
+            # A network takes single precision; it would only take twice the room.
+            dtype = np.float32 if self._head_name == LENET else np.float64
+            features_ND = np.array(features.load(), dtype=dtype)
             self._keys = [item.key for item in self.project.items]
             self._skip_unreadable(features_ND)
             self._features_ND = features_ND
@@ -165,7 +169,7 @@ class Engine:
     def _new_head(self) -> Head:
         if self._features_ND is None:
             raise RuntimeError("features come first")
-        return Head(self._features_ND, self.settings.classes)
+        return make_head(self._head_name, self._features_ND, self.settings.classes)
 
     def _as_arrays(self, lessons: Sequence[Lesson]) -> tuple[np.ndarray, np.ndarray]:
         index = {name: k for k, name in enumerate(self.settings.classes)}

@@ -76,8 +76,8 @@ class Project:
         return cls(place, chosen, store)
 
     @classmethod
-    def open(cls, folder: str | Path, *, clock: Clock = utc_now) -> Project:
-        """Open the project in `folder`."""
+    def open(cls, folder: str | Path, *, clock: Clock = utc_now, to_read: bool = False) -> Project:
+        """Open the project in `folder`; `to_read`: also where nothing can be written."""
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():
             raise FileError(
@@ -90,7 +90,9 @@ class Project:
                 f"no {DATABASE} in it",
                 "restore it from a copy, or make a new project",
             )
-        return cls(place, settings, Store.open(_database(place, settings), settings, clock=clock))
+        database = _database(place, settings)
+        store = Store.open(database, settings, clock=clock, to_read=to_read)
+        return cls(place, settings, store)
 
     @property
     def items(self) -> list[Item]:

@@ -15,13 +15,14 @@ from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
 KINDS = ("image", "text")
+HEADS = ("auto", "linear", "lenet")
 SECTIONS: dict[str, tuple[str, ...]] = {
     "project": ("name", "classes", "kind", "data", "text_column", "id_column", "database_url"),
     "loop": (
         "strategy", "first", "initial", "batch", "budget", "seed", "choose_at", "check_share",
         "weighted", "options",
     ),
-    "features": ("backbone", "size"),
+    "features": ("backbone", "size", "head"),
     "people": ("lease_seconds", "overlap", "show_guess"),
 }  # fmt: skip
 LONGEST_CLASS = 200
@@ -35,6 +36,7 @@ class Settings:
     choose_at: the share of a batch that must be answered before the next one is chosen.
     check_share: of every batch, so many more items are drawn at random, labelled like the others
         and never trained on: the learning curve is measured on them.
+    head: what learns from the features; see `sabal.labeling.heads`.
     overlap: how many people answer an item.
     """
 
@@ -57,6 +59,7 @@ class Settings:
     options: dict[str, Any] = field(default_factory=dict)
     backbone: str = "auto"
     size: int = 64
+    head: str = "auto"
     lease_seconds: float = 300.0
     overlap: int = 1
     show_guess: bool = False
@@ -64,6 +67,7 @@ class Settings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", check_classes(self.classes))
         check_choice(self.kind, "kind", KINDS)
+        check_choice(self.head, "head", HEADS)
         check_choice(self.first, "first", ("random", "typiclust"))
         # Now, and not when the first batch is labelled and the second is due.
         make_strategy(self.strategy, dict(self.options))
@@ -116,7 +120,8 @@ def check_classes(classes: Any) -> tuple[str, ...]:
     names = () if isinstance(classes, str) else tuple(classes)
     if any(not isinstance(name, str) or not name.strip() for name in names):
         raise InputError("every class to have a name", repr(names), "leave no name empty")
-    if len(names) < 2 or len(set(names)) < len(names):
+    # Names that differ in blanks around them look the same on a button.
+    if len(names) < 2 or len({name.strip() for name in names}) < len(names):
         raise InputError(
             "`classes` as at least two distinct names", repr(classes), "list them, for instance a,b"
         )

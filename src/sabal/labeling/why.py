@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sabal.arrays import row_chunks
-from sabal.labeling.head import Head
+from sabal.labeling.heads import Head
 from sabal.labeling.store import Lesson
 from sabal.uncertainty import margin
 
@@ -43,7 +43,7 @@ def reasons(
 
 def beliefs(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
     """What the model thought of `items`; nothing before it was trained."""
-    if head.model is None or not len(items):
+    if not head.trained or not len(items):
         return [{} for _ in items]
     probs_BC = head.probs(items)
     return [

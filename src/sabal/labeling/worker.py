@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -51,9 +50,14 @@ class WorkerHandle:
 def start_worker(project: Project) -> WorkerHandle:
     """Start a worker for `project`; it opens the project for itself."""
     command = [sys.executable, "-m", "sabal.labeling.worker", str(project.folder)]
-    return WorkerHandle(
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)  # noqa: S603
+    process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        # Ctrl+C reaches every process of a terminal's session; we decide when this one ends.
+        start_new_session=True,
     )
+    return WorkerHandle(process)
 
 
 def work(folder: Path, stop: threading.Event) -> None:
@@ -76,8 +80,6 @@ def work(folder: Path, stop: threading.Event) -> None:
 
 def main() -> None:
     """The process: python -m sabal.labeling.worker PROJECT."""
-    # Ctrl+C reaches every process of a terminal; the one that started us decides.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     stop = threading.Event()

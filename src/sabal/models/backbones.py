@@ -91,8 +91,10 @@ def _timm(name: str) -> Embedding:
 def _transformers(name: str) -> Embedding:
     from transformers import AutoImageProcessor, AutoModel
 
-    prepare = AutoImageProcessor.from_pretrained(name)
-    network = AutoModel.from_pretrained(name, use_safetensors=True).eval()
+    # Which model, and which state of it, is the user's choice; only tensors are read of it.
+    prepare = AutoImageProcessor.from_pretrained(name)  # nosec B615
+    network = AutoModel.from_pretrained(name, use_safetensors=True)  # nosec B615
+    network.eval()
 
     def embed(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():

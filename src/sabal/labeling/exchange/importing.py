@@ -12,7 +12,7 @@ from sabal.labeling.exchange.formats import check_format, format_of
 from sabal.labeling.exchange.jsonl import read_jsonl
 from sabal.labeling.exchange.label_studio import read_tasks
 from sabal.labeling.exchange.parquet import read_parquet
-from sabal.labeling.exchange.rows import Found, answer_in
+from sabal.labeling.exchange.rows import Found, answer_in, check_size
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import ImportedLabel
 
@@ -22,6 +22,9 @@ READERS = {
     "parquet": read_parquet,
     "label-studio": read_tasks,
 }
+
+PART = 2**20
+"""Bytes that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -76,9 +79,16 @@ def _answers(rows: Iterable[Found], classes: Iterable[str]) -> Iterable[Imported
 
 
 def _bytes(source: Path) -> bytes:
+    parts, size = [], 0
     try:
-        return source.read_bytes()
+        with source.open("rb") as file:
+            # By reading, not by asking: a pipe has no size.
+            while part := file.read(PART):
+                parts.append(part)
+                size += len(part)
+                check_size(size, str(source))
     except OSError as error:
         raise FileError(
             f"a file to import at {source}", error.strerror or str(error), "check the path"
         ) from None
+    return b"".join(parts)

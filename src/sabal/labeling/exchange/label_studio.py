@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import quote
-from xml.sax.saxutils import quoteattr
+from xml.sax.saxutils import quoteattr  # nosec B406  # writes XML, and reads none
 
 from sabal.errors import FileError
 from sabal.labeling.exchange.jsonl import parse_json

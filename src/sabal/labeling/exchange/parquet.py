@@ -6,7 +6,7 @@ import io
 from collections.abc import Sequence
 
 from sabal.errors import FileError
-from sabal.labeling.exchange.rows import BATCH_COLUMNS, Found, Row
+from sabal.labeling.exchange.rows import BATCH_COLUMNS, Found, Row, check_size
 
 NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}
 """The types of the columns that are not text."""
@@ -37,6 +37,8 @@ def read_parquet(data: bytes, source: str) -> list[Found]:
         file = pq.ParquetFile(io.BytesIO(data))
         names = file.schema_arrow.names
         if "id" in names and "label" in names:
+            groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+            check_size(sum(group.total_byte_size for group in groups), source)
             rows = file.read([name for name in BATCH_COLUMNS if name in names]).to_pylist()
             return [Found(row, f"row {k} of {source}") for k, row in enumerate(rows, start=1)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:

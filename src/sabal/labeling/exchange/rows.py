@@ -23,6 +23,9 @@ BATCH_COLUMNS = (*COLUMNS, "rank", "content")
 SOMEONE = "import"
 """Who answered, where a file does not say."""
 
+LARGEST_FILE = 512 * 2**20
+"""Bytes of a file that is imported, also when they are unpacked: all of it is read at once."""
+
 LARGEST = 2**31 - 1
 """The largest whole number that every database takes."""
 
@@ -40,6 +43,14 @@ class Found:
     def bad(self, expected: str, got: str, fix: str = "correct the file") -> FileError:
         """The error for a row that makes no sense."""
         return FileError(f"{expected} in {self.where}", got, fix)
+
+
+def check_size(size: int, source: str) -> None:
+    """Refuse a file that would take the memory of the machine."""
+    if size > LARGEST_FILE:
+        raise FileError(
+            f"at most {LARGEST_FILE // 2**20} MB in {source}", "more", "split it into several files"
+        )
 
 
 def answer_in(found: Found) -> ImportedLabel | None:

@@ -37,6 +37,13 @@ def name_of_backbone(project: Project) -> str:
     for texts, a sentence embedding where its package is installed and the model can be reached,
     else TF-IDF + SVD.
     """
+    name = expected_backbone(project)
+    auto = project.settings.backbone == "auto"
+    return "tfidf" if auto and name == SENTENCES and not _reachable() else name
+
+
+def expected_backbone(project: Project) -> str:
+    """The same, for as long as nobody has tried to reach a model."""
     settings = project.settings
     if has_features(project.data):
         return "own"
@@ -45,16 +52,19 @@ def name_of_backbone(project: Project) -> str:
     if settings.kind == "image":
         installed = all(find_spec(package) is not None for package in EFFICIENTNET_PACKAGES)
         return EFFICIENTNET if installed else "pixels"
-    return SENTENCES if find_spec("sentence_transformers") and _reachable() else "tfidf"
+    return SENTENCES if find_spec("sentence_transformers") else "tfidf"
 
 
-def make_backbone(name: str, project: Project, items: Sequence[Item]) -> Backbone:
-    """The backbone called `name`, ready to work; `items` is the whole pool."""
+def make_backbone(name: str, project: Project, items: Sequence[Item], side: int) -> Backbone:
+    """The backbone called `name`, ready to work; `items` is the whole pool.
+
+    side: of the squares that images are made, if their pixels are the features.
+    """
     if name == "own":
         return OwnFeatures(project.data, len(items))
     kind, size = project.settings.kind, project.settings.size
     known: dict[tuple[str, str], Callable[[], Backbone]] = {
-        ("image", "pixels"): lambda: Pixels(project.data_file, size),
+        ("image", "pixels"): lambda: Pixels(project.data_file, side),
         ("text", "tfidf"): lambda: Words([item.content for item in items], size),
     }
     if (kind, name) in known:

@@ -20,10 +20,14 @@ from sabal.errors import FileError
 from sabal.files import make_folder, write_text_whole, write_whole
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
 from sabal.labeling.features.pictures import open_picture
+from sabal.labeling.features.pixels import side_of
+from sabal.labeling.heads import LENET, name_of_head
 from sabal.labeling.project import Project
+from sabal.labeling.settings import Settings
 from sabal.labeling.store import Item
 
 CHUNK = 500
+FOLDER, PLAN = "features", "features.json"
 
 
 class Features:
@@ -31,10 +35,20 @@ class Features:
 
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.folder = project.folder / "features"
+        self.folder = project.folder / FOLDER
         self._items: list[Item] | None = None
         self._backbone: Backbone | None = None
         self._plan = self._begun()
+
+    @property
+    def backbone(self) -> str:
+        """The name of what makes them."""
+        return str(self._plan["backbone"])
+
+    @property
+    def side(self) -> int:
+        """Of the squares that images are made, if their pixels are the features."""
+        return int(self._plan["side"])
 
     @property
     def progress(self) -> float:
@@ -51,7 +65,7 @@ class Features:
         """Compute the first chunk that is missing."""
         items = self._pool()
         if self._backbone is None:
-            self._backbone = make_backbone(self._plan["backbone"], self.project, items)
+            self._backbone = make_backbone(self.backbone, self.project, items, self.side)
         for number, path in enumerate(self._paths()):
             if not path.exists():
                 size = self._plan["chunk"]
@@ -103,14 +117,10 @@ class Features:
 
     def _begun(self) -> dict[str, Any]:
         """How these features are made: as it was begun, or as the settings say now."""
-        path = self.folder / "features.json"
         settings = self.project.settings
         asked = {"backbone": settings.backbone, "size": settings.size}
-        if path.exists():
-            try:
-                plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError) as error:
-                raise FileError(f"a readable {path}", str(error), f"remove {self.folder}") from None
+        plan = plan_of(self.project)
+        if plan is not None:
             if plan.get("asked") != asked:
                 raise FileError(
                     f"the backbone that {self.folder} was begun with",
@@ -119,14 +129,35 @@ class Features:
                 )
             return plan
         make_folder(self.folder)
+        backbone = name_of_backbone(self.project)
         plan = {
-            "backbone": name_of_backbone(self.project),
+            "backbone": backbone,
+            "side": side_for(settings, backbone),
             "asked": asked,
             "items": len(self._pool()),
             "chunk": CHUNK,
         }
-        write_text_whole(path, json.dumps(plan, indent=1))
+        write_text_whole(self.folder / PLAN, json.dumps(plan, indent=1))
         return plan
+
+
+def plan_of(project: Project) -> dict[str, Any] | None:
+    """How the features of a project are made; None before they are begun."""
+    folder = project.folder / FOLDER
+    path = folder / PLAN
+    if not path.exists():
+        return None
+    try:
+        plan = json.loads(path.read_text(encoding="utf-8"))
+        # Before networks learnt from pixels, a linear head did.
+        return {"side": side_of(project.settings.size, network=False), **plan}
+    except (OSError, ValueError, TypeError) as error:
+        raise FileError(f"a readable {path}", str(error), f"remove {folder}") from None
+
+
+def side_for(settings: Settings, backbone: str) -> int:
+    """The side of small images, for the head that will learn from them."""
+    return side_of(settings.size, network=name_of_head(settings, backbone) == LENET)
 
 
 def _save(rows: np.ndarray, target: Path) -> None:

@@ -1,7 +1,7 @@
-"""Small pixels: the features of images where no network is installed.
+"""Small pixels: the features of images where no pretrained network is installed.
 
-A logistic head on 16 x 16 pixels knows digits and icons, and little of photographs; a LeNet-style
-net on them would be a model of its own, which this version does without.
+A linear head on 16 x 16 of them knows digits and icons; a LeNet-style network on 28 x 28, shapes
+too. Neither knows much of photographs.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from sabal.labeling.features.pictures import open_picture
 from sabal.labeling.store import Item
 
 SMALLEST, LARGEST = 8, 32
+SMALLEST_FOR_NETWORK = 28
+"""What LeNet-5 was made for."""
+
+
+def side_of(size: int, *, network: bool) -> int:
+    """A quarter of the setting `size`, within what a linear head or a network makes sense of."""
+    return min(max(size // 4, SMALLEST_FOR_NETWORK if network else SMALLEST), LARGEST)
 
 
 class Pixels:
-    """Images scaled to a small square, in RGB, from 0 to 1.
+    """Images scaled to a small square, in RGB, from 0 to 1."""
 
-    size: four times the side, which is kept between 8 and 32.
-    """
-
-    def __init__(self, find: Callable[[str], Path], size: int) -> None:
-        self.find = find
-        self.side = min(max(size // 4, SMALLEST), LARGEST)
+    def __init__(self, find: Callable[[str], Path], side: int) -> None:
+        self.find, self.side = find, side
 
     def rows(self, items: Sequence[Item]) -> np.ndarray:
         """(items, side * side * 3)."""

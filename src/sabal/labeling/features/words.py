@@ -36,12 +36,7 @@ class Words:
             sublinear_tf=True,
             max_features=LARGEST_VOCABULARY,
         )
-        try:
-            weights_ND = self.weigh.fit_transform(texts)
-        except ValueError:
-            raise InputError(
-                "texts with words in them", "blank texts only", "name another column"
-            ) from None
+        weights_ND = self.weigh.fit_transform(texts)
         width = min(weights_ND.shape)
         self.project: Any = None
         if width > size:

@@ -21,13 +21,14 @@ class Source:
 
 
 def source_of(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> Source:
-    """A source of (key, content) pairs: keys are distinct, and all of it can be written."""
+    """A source of (key, content) pairs: keys are distinct; all can be seen, and can be written."""
     items: list[Item] = []
     seen: set[str] = set()
     for row, (key, content) in enumerate(entries):
-        if not key or len(key) > LONGEST_KEY or key in seen:
+        if not key or len(key) > LONGEST_KEY or key in seen or "\0" in key:
             raise FileError(
-                f"a distinct id of 1 to {LONGEST_KEY} characters for every item of {path}",
+                f"a distinct id of 1 to {LONGEST_KEY} characters, without NUL, for every item of "
+                f"{path}",
                 f"{key[:100]!r} at item {row}",
                 "repair it, or name another column of ids",
             )
@@ -37,6 +38,13 @@ def source_of(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> Sour
         items.append(Item(row, key, kind, content))
     if not items:
         raise FileError(f"items in {path}", "none", "check what the path points to")
+    blank = [item.id for item in items if not item.content.strip()]
+    if blank:
+        raise FileError(
+            f"something to see in every row of {path}",
+            f"{len(blank)} of {len(items)} empty, row {blank[0] + 1} first",
+            "fill these rows or take them out, or name another column",
+        )
     return Source(kind, items)
 
 

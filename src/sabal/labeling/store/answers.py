@@ -20,6 +20,10 @@ from sabal.labeling.store.standing import stands
 LONGEST_NAME = 200
 
 
+class UnknownClassError(UnknownNameError):
+    """A label that is no class of the project."""
+
+
 def submit(database: Database, settings: Settings, given: Submission) -> Answer:
     """Store an answer, once; returns when it is durable."""
     _check(given, settings)
@@ -78,6 +82,31 @@ def undo(database: Database, settings: Settings, annotator: str, submission: str
         return _stored(connection, submission)
 
 
+def replaced(connection: sa.Connection, by: Answer) -> Answer | None:
+    """What the same person had said of the same item, and stood until `by` came in."""
+    a, later, undo = schema.answers, schema.answers.alias(), schema.answers.alias()
+    between = sa.exists().where(
+        later.c.item_id == a.c.item_id,
+        later.c.annotator == a.c.annotator,
+        later.c.action != UNDO,
+        later.c.id > a.c.id,
+        later.c.id < by.id,
+    )
+    undone = sa.exists().where(undo.c.undoes == a.c.id, undo.c.id < by.id)
+    found = _answers(
+        connection,
+        lambda query: query.where(
+            schema.items.c.key == by.item,
+            a.c.annotator == by.annotator,
+            a.c.action != UNDO,
+            a.c.id < by.id,
+            ~between,
+            ~undone,
+        ),
+    )
+    return found[0] if found else None
+
+
 def history(connection: sa.Connection) -> list[Answer]:
     """Every answer, in the order they came."""
     return _answers(connection, lambda query: query.order_by(schema.answers.c.id))
@@ -91,7 +120,7 @@ def last_answer(connection: sa.Connection) -> int:
 def check_class(label: str | None, settings: Settings) -> None:
     """Refuse a label that is no class of the project."""
     if label not in settings.classes:
-        raise UnknownNameError(
+        raise UnknownClassError(
             f"a class out of {', '.join(settings.classes)}",
             repr(label),
             did_you_mean(str(label), settings.classes),

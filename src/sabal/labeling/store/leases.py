@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -12,7 +12,7 @@ from sabal.labeling.settings import Settings
 from sabal.labeling.store import schema
 from sabal.labeling.store.connection import Database, as_text
 from sabal.labeling.store.records import Leased
-from sabal.labeling.store.standing import answered_items, stands
+from sabal.labeling.store.standing import stands_now
 
 MOST = 1_000
 """How many items one person may hold at once."""
@@ -24,20 +24,14 @@ def next_items(database: Database, settings: Settings, annotator: str, count: in
     with database.write() as connection:
         now = database.clock()
         until = now + timedelta(seconds=settings.lease_seconds)
-        holders = _holders(connection, now)
-        open_items = _open_items(connection, settings.overlap)
-        partly = any(row.answered for row in open_items)
-        mine = _answered_by(connection, annotator) if partly else set()
-        held, free = [], []
-        for row in open_items:
-            if row.item_id in mine:
-                continue
-            others = holders[row.item_id] - {annotator}
-            if annotator in holders[row.item_id]:
-                held.append(row)
-            elif row.answered + len(others) < settings.overlap:
-                free.append(row)
-        leased = (held + free)[:count]
+        _sweep(connection, now)
+        held = _held(annotator)
+        mine = _open_items(settings.overlap, annotator).where(held)
+        leased = list(connection.execute(mine.limit(count)))
+        if len(leased) < count:
+            room = _answers() + _other_holders(annotator) < settings.overlap
+            free = _open_items(settings.overlap, annotator).where(sa.not_(held), room)
+            leased += connection.execute(free.limit(count - len(leased)))
         for row in leased:
             take(connection, row.item_id, annotator, row.round, now, until)
         return [
@@ -76,35 +70,49 @@ def give_back(connection: sa.Connection, row: int, annotator: str) -> None:
     )
 
 
-def _holders(connection: sa.Connection, now: datetime) -> defaultdict[int, set[str]]:
-    """Who holds which item now; leases that ran out are swept away."""
-    moment = as_text(now)
-    connection.execute(schema.leases.delete().where(schema.leases.c.expires_at <= moment))
-    holders: defaultdict[int, set[str]] = defaultdict(set)
-    for row, annotator in connection.execute(
-        sa.select(schema.leases.c.item_id, schema.leases.c.annotator)
-    ):
-        holders[row].add(annotator)
-    return holders
+def _sweep(connection: sa.Connection, now: datetime) -> None:
+    """Drop leases that ran out."""
+    gone = schema.leases.c.expires_at <= as_text(now)
+    connection.execute(schema.leases.delete().where(gone))
 
 
-def _answered_by(connection: sa.Connection, annotator: str) -> set[int]:
-    a = schema.answers.c
-    return set(connection.scalars(sa.select(a.item_id).where(a.annotator == annotator, stands())))
+def _open_items(overlap: int, annotator: str) -> sa.Select[Any]:
+    """Items that fewer people than `overlap` have answered, and `annotator` has not, as chosen.
 
-
-def _open_items(connection: sa.Connection, overlap: int) -> list[sa.Row]:
-    """Items of batches that fewer people than `overlap` have answered, in the order chosen."""
-    b, i, found = schema.batch_items, schema.items, answered_items()
-    answered = sa.func.coalesce(found.c.answers, 0)
-    query = (
+    What is asked of an item is asked of its own rows alone, so that a limit ends the search: the
+    batch is walked in its order, and never read as a whole.
+    """
+    b, i, a = schema.batch_items, schema.items, schema.answers.alias()
+    mine = sa.exists().where(a.c.item_id == b.c.item_id, a.c.annotator == annotator, stands_now(a))
+    return (
         sa.select(
-            b.c.item_id, b.c.rank, b.c.round, b.c.weight, i.c.key, i.c.kind, i.c.content,
-            answered.label("answered"),
+            b.c.item_id, b.c.rank, b.c.round, b.c.weight, i.c.key, i.c.kind, i.c.content
         )
         .join(i, i.c.id == b.c.item_id)
-        .outerjoin(found, found.c.item_id == b.c.item_id)
-        .where(answered < overlap)
+        .where(sa.not_(mine), _answers() < overlap)
         .order_by(b.c.round, b.c.rank)
     )  # fmt: skip
-    return list(connection.execute(query))
+
+
+def _answers() -> sa.ScalarSelect[int]:
+    """How many answers to an item of a batch stand."""
+    a = schema.answers.alias()
+    count = sa.select(sa.func.count()).select_from(a)
+    return count.where(a.c.item_id == schema.batch_items.c.item_id, stands_now(a)).scalar_subquery()
+
+
+def _held(annotator: str) -> sa.ColumnElement[bool]:
+    """Whether a person holds an item of a batch."""
+    lease = schema.leases
+    return schema.batch_items.c.item_id.in_(
+        sa.select(lease.c.item_id).where(lease.c.annotator == annotator)
+    )
+
+
+def _other_holders(annotator: str) -> sa.ScalarSelect[int]:
+    """How many others hold an item of a batch."""
+    lease = schema.leases
+    count = sa.select(sa.func.count()).select_from(lease)
+    return count.where(
+        lease.c.item_id == schema.batch_items.c.item_id, lease.c.annotator != annotator
+    ).scalar_subquery()

@@ -33,6 +33,12 @@ def migrate(database: Database) -> None:
         applied = _applied(connection)
     if applied == {step.number for step in MIGRATIONS}:
         return
+    if database.read_only and applied < {step.number for step in MIGRATIONS}:
+        raise FileError(
+            f"a database of version {MIGRATIONS[-1].number}, as {database.place} cannot be written",
+            f"version {max(applied, default=0)}",
+            "make a copy of the project that can be written, and use that",
+        )
     with database.write() as connection:
         # Again: another process may have been quicker.
         applied = _applied(connection)

@@ -118,14 +118,18 @@ class Status:
     """Where a project is.
 
     labelled, skipped: items. remaining: items of open batches that still want answers.
+    partly: of these, the ones that somebody has answered, and others are to answer, too.
     training: what the worker does. progress: of the features, 0 to 1.
     finished: nothing is open and nothing more will be chosen.
+    batch_size, batch_answered: of the latest batch.
     """
 
     round: int | None
     labelled: int
     skipped: int
     remaining: int
+    partly: int
+    overlap: int
     budget: int
     classes: tuple[str, ...]
     items: int
@@ -134,6 +138,29 @@ class Status:
     error: str | None
     metrics: dict[str, float]
     finished: bool
+    batch_size: int
+    batch_answered: int
+
+    @property
+    def ended(self) -> str | None:
+        """Why nothing more will be asked, in words; None while there is something to do."""
+        if not self.finished:
+            return None
+        if self.labelled + self.skipped == self.items:
+            return f"all {self.items} items of the pool are answered"
+        return (
+            f"the budget of {self.budget} labels is used up; "
+            "with a larger one in sabal.toml it goes on"
+        )
+
+    @property
+    def waits_for(self) -> str | None:
+        """What nobody can do who has answered everything already, in words; None if nothing."""
+        if not self.partly:
+            return None
+        items = "1 item waits" if self.partly == 1 else f"{self.partly} items wait"
+        whom = "a second annotator" if self.overlap == 2 else "another annotator"
+        return f"{items} for {whom}: {self.overlap} people answer every item"
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,24 @@ def stands(until: int | None = None) -> sa.ColumnElement[bool]:
     )
 
 
+def stands_now(given: sa.FromClause) -> sa.ColumnElement[bool]:
+    """The condition that a row of `given`, an alias of `answers`, stands.
+
+    The same as `stands()`, found by looking at one item and not at all answers.
+    """
+    later, undo = answers.alias(), answers.alias()
+    return sa.and_(
+        given.c.action != UNDO,
+        ~sa.exists().where(
+            later.c.item_id == given.c.item_id,
+            later.c.annotator == given.c.annotator,
+            later.c.action != UNDO,
+            later.c.id > given.c.id,
+        ),
+        ~sa.exists().where(undo.c.undoes == given.c.id),
+    )
+
+
 def _known(table: sa.FromClause, until: int | None) -> list[sa.ColumnElement[bool]]:
     return [] if until is None else [table.c.id <= until]
 

@@ -19,11 +19,17 @@ def status(connection: sa.Connection, settings: Settings) -> Status:
     items = count_items(connection)
     metrics = all_metrics(connection)
     measured = [t.id for t in all_trainings(connection) if t.id in metrics]
+    number = latest_round(connection)
+    batch = {"chosen": 0, "open": 0}
+    if number is not None:
+        batch = count_answers(connection, settings.overlap, number)
     return Status(
-        round=latest_round(connection),
+        round=number,
         labelled=counts["labelled"],
         skipped=counts["skipped"],
         remaining=counts["open"],
+        partly=counts["partly"],
+        overlap=settings.overlap,
         budget=settings.budget,
         classes=settings.classes,
         items=items,
@@ -34,6 +40,8 @@ def status(connection: sa.Connection, settings: Settings) -> Status:
         finished=counts["chosen"] > 0
         and not counts["open"]
         and (counts["labelled"] >= settings.budget or counts["chosen"] == items),
+        batch_size=batch["chosen"],
+        batch_answered=batch["chosen"] - batch["open"],
     )
 
 
@@ -42,7 +50,8 @@ def count_answers(
 ) -> dict[str, int]:
     """Items that were chosen, and of these the labelled, skipped and open ones.
 
-    An item is open until `overlap` people have answered it. `number` narrows it to one round.
+    An item is open until `overlap` people have answered it; those that some have answered are
+    counted as partly answered, too. `number` narrows it to one round.
     """
     b, found = schema.batch_items, answered_items()
     answers = sa.func.coalesce(found.c.answers, 0)
@@ -56,11 +65,13 @@ def count_answers(
         count(labels > 0),
         count(sa.and_(labels == 0, answers >= overlap)),
         count(answers < overlap),
+        count(sa.and_(answers > 0, answers < overlap)),
     ).select_from(b.outerjoin(found, found.c.item_id == b.c.item_id))
     if number is not None:
         query = query.where(b.c.round == number)
     row = connection.execute(query).one()
-    return dict(zip(("chosen", "labelled", "skipped", "open"), map(int, row), strict=True))
+    names = ("chosen", "labelled", "skipped", "open", "partly")
+    return dict(zip(names, map(int, row), strict=True))
 
 
 def label_rows(

@@ -13,7 +13,13 @@ from sabal.labeling.settings import Settings
 from sabal.labeling.store import answers, imports, items, leases, people, rounds, schema, standing
 from sabal.labeling.store import curve as curves
 from sabal.labeling.store import status as statuses
-from sabal.labeling.store.connection import Clock, Database, utc_now
+from sabal.labeling.store.connection import (
+    Clock,
+    Database,
+    can_be_written,
+    is_url,
+    utc_now,
+)
 from sabal.labeling.store.migrations import migrate
 from sabal.labeling.store.records import (
     Advice,
@@ -50,15 +56,18 @@ class Store:
         settings: Settings | None = None,
         *,
         clock: Clock = utc_now,
+        to_read: bool = False,
     ) -> Store:
         """Open a database, and bring its tables up to date.
 
         With `settings` it is made if it is not there, and they are recorded in it if they are new;
         without, the latest recorded ones hold.
+        to_read: nothing will be written, so that it need not be possible.
         """
-        if settings is None and "://" not in str(url_or_path) and not Path(url_or_path).is_file():
+        if settings is None and not is_url(url_or_path) and not Path(url_or_path).is_file():
             raise FileError("a database", f"no file at {url_or_path}", "run `sabal init` first")
-        database = Database(url_or_path, clock)
+        read_only = to_read and not can_be_written(url_or_path)
+        database = Database(url_or_path, clock, read_only=read_only)
         try:
             migrate(database)
             return cls(database, _recorded(database, settings))
@@ -75,6 +84,11 @@ class Store:
     def submit(self, submission: Submission) -> Answer:
         """Store an answer durably; the same submission again returns the first and does nothing."""
         return answers.submit(self.database, self.settings, submission)
+
+    def replaced(self, answer: Answer) -> Answer | None:
+        """What the same person had said of that item before; None if nothing that stood."""
+        with self.database.read() as connection:
+            return answers.replaced(connection, answer)
 
     def undo(self, annotator: str, submission: str) -> Answer | None:
         """Undo a person's latest standing answer; None if there is none. Idempotent by its id."""
@@ -252,7 +266,7 @@ def _recorded(database: Database, given: Settings | None) -> Settings:
         if stored is None:
             raise FileError("the settings of a project", "none", "run `sabal init` first")
         return Settings.from_dict(stored)
-    if stored is None or Settings.from_dict(stored) != given:
+    if not database.read_only and (stored is None or Settings.from_dict(stored) != given):
         with database.write() as connection:
             connection.execute(
                 s.insert().values(content=given.as_dict(), recorded_at=database.now_text())

@@ -183,6 +183,7 @@ class StatusOut(BaseModel):
     error: str | None
     metrics: dict[str, float]
     finished: bool
+    ended: str | None = Field(description="Why nothing more will be asked, in words.")
     batch: BatchProgress
 
 

@@ -11,10 +11,17 @@ from starlette.responses import Response
 from sabal.labeling.exchange import FORMATS, MEDIA_TYPES, export_bytes
 from sabal.labeling.exchange.formats import ENDINGS, check_format
 from sabal.labeling.project import Project
-from sabal.labeling.web.messages import LARGEST_ROUND, Batch, Curve, CurvePointOut, StatusOut
+from sabal.labeling.web.messages import (
+    LARGEST_ROUND,
+    Batch,
+    BatchProgress,
+    Curve,
+    CurvePointOut,
+    StatusOut,
+)
 from sabal.labeling.web.problems import READING, may_say
 from sabal.labeling.web.queries import each_once
-from sabal.labeling.web.reveal import batch_item, batch_progress
+from sabal.labeling.web.reveal import batch_item
 
 
 def reading_routes(project: Project) -> APIRouter:
@@ -32,8 +39,8 @@ def reading_routes(project: Project) -> APIRouter:
     def status() -> StatusOut:
         """Round, labels, budget, classes, what the worker does, and its latest figures."""
         now = store.status()
-        batch = batch_progress(store, now.round)
-        return StatusOut(**asdict(now), waits_for=now.waits_for, batch=batch)
+        batch = BatchProgress(size=now.batch_size, answered=now.batch_answered)
+        return StatusOut(**asdict(now), waits_for=now.waits_for, ended=now.ended, batch=batch)
 
     @routes.get("/batch")
     def batch(

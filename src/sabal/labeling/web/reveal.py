@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sabal.labeling.store import BatchItem, Leased, Store
-from sabal.labeling.web.messages import BatchItemOut, BatchProgress, Guess, NextItem
+from sabal.labeling.web.messages import BatchItemOut, Guess, NextItem
 
 HARMLESS = ("uncertainty", "represents")
 """Reasons that say nothing about which class it is."""
@@ -40,14 +40,6 @@ def batch_item(item: BatchItem, overlap: int) -> BatchItemOut:
         label=item.label if answered else None,
         **shown(item),
     )
-
-
-def batch_progress(store: Store, number: int | None) -> BatchProgress:
-    """How much of a batch is answered."""
-    if number is None:
-        return BatchProgress(size=0, answered=0)
-    counts = store.counts(number)
-    return BatchProgress(size=counts["chosen"], answered=counts["chosen"] - counts["open"])
 
 
 def guess_of(store: Store, key: str) -> Guess | None:

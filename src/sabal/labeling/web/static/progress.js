@@ -51,7 +51,7 @@ export class Progress {
     try {
       this.status = await get("/api/status");
       this.#since -= counted;
-      if (before && this.status.round > (before.round ?? -1)) this.#tellRound();
+      if (before && (this.status.round ?? -1) > (before.round ?? -1)) this.#tellRound();
     } catch {
       // The outbox shows that the server is away; the next question may find it again.
     }

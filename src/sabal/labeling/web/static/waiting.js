@@ -13,7 +13,7 @@ export function reason(status) {
   if (status.finished) {
     return {
       title: "All done",
-      text: `${status.labelled} labels are stored. Thank you.`,
+      text: `${status.labelled} labels are stored: ${status.ended}. Thank you.`,
       share: null,
       over: true,
     };

@@ -1,4 +1,4 @@
-"""The head: a logistic regression on frozen features, trained in seconds and kept as safetensors.
+"""A logistic regression on frozen features, trained in seconds and kept as safetensors.
 
 It is the learner of `sabal simulate`, so that the app and the simulation are one engine.
 """
@@ -17,7 +17,7 @@ from sabal.experiments.estimators import EstimatorLearner, logistic
 from sabal.files import write_whole
 
 
-class Head(EstimatorLearner):
+class LinearHead(EstimatorLearner):
     """Learns from rows of the pool, and is measured on others of its rows."""
 
     def __init__(self, features_ND: np.ndarray, class_names: Sequence[str]) -> None:
@@ -26,6 +26,11 @@ class Head(EstimatorLearner):
             logistic, features_ND, features_ND[:1], np.zeros(1, dtype=np.int64), len(class_names)
         )
         self.class_names = tuple(class_names)
+
+    @property
+    def trained(self) -> bool:
+        """Whether it has learnt anything."""
+        return self.model is not None
 
     def measure(self, items: np.ndarray, labels: np.ndarray) -> dict[str, float]:
         """Accuracy and log loss on rows that were not trained on."""
@@ -38,7 +43,7 @@ class Head(EstimatorLearner):
 
     def space(self, items: np.ndarray) -> np.ndarray:
         """(items, d): rows of the pool as the last layer sees them."""
-        return self.x_pool[items] if self.model is None else self._features(items)
+        return self._features(items) if self.trained else self.x_pool[items]
 
     def save(self, path: Path) -> bool:
         """Store the trained model as safetensors."""
