@@ -107,16 +107,18 @@ def check_budget(budget: Any, n: int) -> int:
     return int(budget)
 
 
-def check_number(value: Any, name: str, *, above: float | None = None) -> float:
-    """A number of at least 0, or strictly above `above`, and not absurdly large."""
+def check_number(
+    value: Any, name: str, *, above: float | None = None, most: float = LARGEST_NUMBER
+) -> float:
+    """A number of at least 0, or strictly above `above`, and of at most `most`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
     high_enough = number and (value > above if above is not None else value >= 0)
-    if not high_enough or not value <= LARGEST_NUMBER:
+    if not high_enough or not value <= most:
         bound = "of at least 0" if above is None else f"above {above:g}"
         raise InputError(
-            f"`{name}` as a number {bound} and at most {LARGEST_NUMBER:g}",
+            f"`{name}` as a number {bound} and at most {most:g}",
             shown(value),
             f"pass for instance {name}=1.0",
         )

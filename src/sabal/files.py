@@ -87,7 +87,9 @@ def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, n
 def unreadable_archive(path: Path, error: Exception) -> FileError:
     """The error for an .npz file that makes no sense."""
     return FileError(
-        f"readable arrays of numbers or strings in {path}", str(error), "write the file again"
+        f"readable arrays of numbers or strings in {path}",
+        str(error) or type(error).__name__,
+        "write the file again",
     )
 
 

@@ -40,6 +40,9 @@ ROUNDED = (
     "predictions, or samples of them, are so alike that rounding makes {:.0%} of the atoms, which "
     "are their differences: it takes part in the choice; compute and pass them in float64"
 )
+SMALLEST_SQUARE = 1e-280
+"""Of atoms, in the mean: the reciprocal of less leaves the range of float64."""
+
 ROUNDED_SHARE = 0.01
 """Of the size of atoms: less of it decides next to nothing."""
 
@@ -223,7 +226,8 @@ def _heard(items: Items) -> tuple[float, bool, tuple[str, ...]]:
     check_square(mean_square + variance, "atoms")
     if not np.all(np.isfinite(survey.atoms)):
         raise InputError("atoms that are finite numbers", "NaN or infinity", "scale the features")
-    vanished, heard = mean_square <= VANISHING**2 * variance, clipped_warning(survey.clipped)
+    vanished = mean_square <= max(VANISHING**2 * variance, SMALLEST_SQUARE)
+    heard = clipped_warning(survey.clipped)
     share = 0.0 if vanished else survey.rounding * float(np.sqrt(variance / mean_square))
     if share > ROUNDED_SHARE:
         heard = (*heard, ROUNDED.format(share))

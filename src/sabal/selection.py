@@ -125,9 +125,10 @@ def check_destination(path: str | Path) -> None:
             str(path),
             "choose one of these endings",
         )
-    if not os.path.isdir(target.parent):  # unlike Path.is_dir, also for names that are too long
+    # os.path.isdir answers, unlike Path.is_dir, for names that are too long as well.
+    if not os.path.isdir(target.parent):
         raise FileError(
             f"to write {target}", f"no folder {target.parent}", "make the folder, or choose another"
         )
-    if target.is_dir():
+    if os.path.isdir(target):
         raise FileError(f"to write {target}", "a folder of that name", "choose another name")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -27,6 +28,19 @@ class Point:
     accuracy: float
     select_seconds: float
     select_mb: float | None = None
+
+    def check(self) -> None:
+        """Raise a ValueError unless this can be a round: a file may say anything."""
+        whole = (self.seed, self.round, self.labels)
+        figures = (self.accuracy, self.select_seconds, self.select_mb or 0.0)
+        if not (
+            isinstance(self.strategy, str)
+            and self.strategy[:1].isalnum()
+            and all(type(number) is int and 0 <= number < 2**53 for number in whole)
+            and all(type(figure) in (int, float) and math.isfinite(figure) for figure in figures)
+            and 0 <= self.accuracy <= 1
+        ):
+            raise ValueError(f"a row that is no round of a run: {self}")
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any
 
 from sabal.experiments.curves import Point
@@ -33,7 +35,8 @@ def side_by_side(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], Non
     points: list[Point] = []
     hear = once(on_round)
     with ProcessPoolExecutor(jobs, context, _begin_worker, (news, stop)) as pool:
-        pending = {pool.submit(_work, run) for run in runs}
+        with _not_interrupted():
+            pending = {pool.submit(_work, run) for run in runs}
         try:
             while pending:
                 _hear_news(news, hear)
@@ -43,9 +46,23 @@ def side_by_side(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], Non
         except BaseException:
             # Runs under way stop after the round they are at; the next start goes on from there.
             stop.set()
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Waiting also keeps `news` and `stop` for processes that are only starting.
+            pool.shutdown(wait=True, cancel_futures=True)
             raise
     return points
+
+
+@contextmanager
+def _not_interrupted() -> Iterator[None]:
+    """Processes that start here ignore Ctrl+C, which reaches all of a terminal: we tell them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def once(on_round: Callable[[Point], None]) -> Callable[[Point], None]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sabal.experiments.curves import BASELINE, Point, curves_of, mean_curve, summarise
 from sabal.files import write_whole
@@ -16,8 +18,21 @@ def draw_curves(points: Sequence[Point], title: str, path: Path) -> Path:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
+    # Names are text, also where they look like a formula.
+    with plt.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box; there is nothing that anyone could do.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+        try:
+            _draw(axes, points, title)
+            write_whole(path, lambda target: figure.savefig(target, dpi=130, format="png"))
+        finally:
+            plt.close(figure)
+    return path
+
+
+def _draw(axes: Any, points: Sequence[Point], title: str) -> None:
     curves = curves_of(points)
-    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for summary in summarise(points):
         labels, mean, std = mean_curve(curves[summary.strategy])
         plain = summary.strategy == BASELINE
@@ -36,6 +51,3 @@ def draw_curves(points: Sequence[Point], title: str, path: Path) -> Path:
     axes.set(xlabel="labels", ylabel="test accuracy (%)", title=title)
     axes.grid(alpha=0.25)
     axes.legend(title="strategy (area under the curve)")
-    write_whole(path, lambda target: figure.savefig(target, dpi=130, format="png"))
-    plt.close(figure)
-    return path

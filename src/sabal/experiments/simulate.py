@@ -62,16 +62,35 @@ def read_points(folder: Path) -> list[Point]:
             "start the command again that it was begun with (`sabal reproduce` with --resume)",
         )
     try:
-        return [Point(**row) for row in pq.read_table(path).to_pylist()]
-    except (OSError, pa.ArrowException, TypeError) as error:
+        points = [Point(**row) for row in pq.read_table(path).to_pylist()]
+        for point in points:
+            point.check()
+        if not points:
+            raise ValueError("no rows")
+    except (OSError, pa.ArrowException, TypeError, ValueError) as error:
         raise FileError(
             f"readable results in {path}", str(error), "run the same `sabal simulate` again"
         ) from None
+    return points
 
 
 def read_config(folder: Path) -> dict[str, Any]:
     """The configuration of a run folder."""
-    return Journal(folder).config()
+    config = Journal(folder).config()
+    wrong = [name for name in ("dataset", "model") if not _is_text(config.get(name))]
+    wrong += ["seeds"] if type(config.get("seeds")) is not int else []
+    if wrong:
+        raise FileError(
+            f"the configuration of a run in {folder / 'config.json'}",
+            f"one without a usable {', '.join(wrong)}",
+            "run the same `sabal simulate` again, in a new folder",
+        )
+    return config
+
+
+def _is_text(value: Any) -> bool:
+    # JSON can name halves of characters, which no font has and no file takes.
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _write_table(rows: list[dict[str, Any]], path: Path) -> None:

@@ -124,4 +124,5 @@ def check_names(source: str | Path, names: Sequence[str], found: Collection[str]
 
 def unreadable(source: str | Path, error: Exception | str) -> FileError:
     """The error for a file that is there but makes no sense."""
-    return FileError(f"a readable pool in {source}", str(error), "write the file again")
+    got = str(error) or type(error).__name__
+    return FileError(f"a readable pool in {source}", got, "write the file again")

@@ -7,6 +7,7 @@ Nothing is unpickled, ever.
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -129,9 +130,12 @@ def _range(rows: range | tuple[int, int] | None, size: int) -> tuple[int, int]:
 
 
 def _open(source: Path) -> Source:
-    if not source.exists():
-        raise FileError("a pool file or folder", f"nothing at {source}", "check the path")
-    if source.is_dir():
+    # Unlike Path.exists, these answer for names that are too long as well.
+    folder, file = os.path.isdir(source), os.path.isfile(source)
+    if not folder and not file:
+        got = "neither at" if os.path.exists(source) else "nothing at"
+        raise FileError("a pool file or folder", f"{got} {source}", "check the path")
+    if folder:
         if any(source.glob("*.npy")):
             return NpyFolder(source)
         if any(source.glob("*.parquet")):

@@ -158,7 +158,8 @@ def to_array(column: Any, name: str, source: Path) -> np.ndarray:
     values = column
     shape = [len(values)]
     while pa.types.is_nested(values.type):
-        if not hasattr(values, "flatten") or pa.types.is_struct(values.type) or values.null_count:
+        no_list = pa.types.is_struct(values.type) or pa.types.is_map(values.type)
+        if no_list or not hasattr(values, "flatten") or values.null_count:
             raise FileError(
                 f"column `{name}` of {source} as lists of numbers, one for every row",
                 f"{column.type} with {values.null_count} empty rows",

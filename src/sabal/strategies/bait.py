@@ -54,7 +54,8 @@ class Bait:
     memory_gib: float = 2.0
 
     def __post_init__(self) -> None:
-        check_number(self.regularisation, "regularisation", above=0.0)
+        # It goes by the square of the features, which may be in any unit.
+        check_number(self.regularisation, "regularisation", above=0.0, most=1e300)
         check_flag(self.bias, "bias")
         check_number(self.memory_gib, "memory_gib", above=0.0)
         if check_number(self.oversample, "oversample") < 1:
