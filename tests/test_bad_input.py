@@ -81,6 +81,7 @@ CASES = {
     "refresh 0": {"features": F, "refresh": 0},
     "refresh a word": {"features": F, "refresh": "often"},
     "an odd width": {"features": F, "width": 7},
+    "a width that no memory holds": {"features": F, "width": 2**31},
     "candidates below 1": {"features": F, "probs": P, "candidates": 0.5},
     "literal kernel atoms": {"features": F, "probs": P, "scale": "literal"},
     "mutual information of a point estimate": {

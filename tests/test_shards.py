@@ -125,7 +125,6 @@ def test_facts_and_pools_tell_the_same(kind):
             assert (one.size, one.classes) == (other.size, other.classes)
             assert one.all_sure() == other.all_sure()
             assert one.feature_norm() == other.feature_norm()
-            assert np.array_equal(one.feature_mean(), other.feature_mean())
             assert np.array_equal(one.feature_rows(rows), pool.features[rows])
             mine, theirs = (each.features_of(formulation, rows) for each in (here, there))
             assert np.array_equal(mine, theirs)

@@ -14,7 +14,7 @@ import numpy as np
 
 from sabal.arrays import Array
 from sabal.checks import check_square
-from sabal.operators import Dense, row_norms_squared
+from sabal.operators import row_norms_squared
 
 MOST_ROWS = 1024
 """How many items the median distance, and the centre, are taken over."""
@@ -41,9 +41,6 @@ class PoolFacts(Protocol):
 
     def all_sure(self) -> bool:
         """Whether the model is sure of every item (True as well where there is no model)."""
-
-    def feature_mean(self) -> np.ndarray:
-        """The mean of the features."""
 
     def feature_rows(self, indices: np.ndarray) -> np.ndarray:
         """The features of some items, in float64."""
@@ -107,14 +104,6 @@ def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> Kerne
         warnings = (*warnings, ROUNDED.format(share))
     omega_DF = rng.standard_normal((centre_D.size, width // 2)).astype(np.float32)
     return KernelDraws(omega_DF, centre_D, bandwidth, everyone, warnings)
-
-
-def feature_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarray:
-    """The sum of the features in each segment."""
-    sums = np.zeros((len(segments), features_ND.shape[1]))
-    for number, rows, block in Dense(features_ND).blocks(segments):
-        sums[number] += block.combine(np.ones(rows.stop - rows.start))
-    return sums
 
 
 def feature_norm_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarray:

@@ -30,6 +30,8 @@ ATOMS = ("gradient", "posterior", "curvature", "kernel")
 SCALES = ("free", "literal")
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 WIDTHS = {"curvature": 2048, "kernel": 1024}
+MOST_WIDTH = 2**20
+"""The longest atoms of random features: the draws alone take gigabytes beyond."""
 NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 
 Draws = CurvatureDraws | KernelDraws | None
@@ -61,6 +63,10 @@ class Formulation:
             check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
         if self.width is not None:
             check_whole(self.width, "width", least=2)
+            if self.width > MOST_WIDTH:
+                raise InputError(
+                    f"`width` of at most {MOST_WIDTH:,}", f"{self.width:,}", "use fewer features"
+                )
             if self.atoms == "kernel" and self.width % 2:
                 raise InputError(
                     "an even `width` (a cosine and a sine each)", str(self.width), "add one to it"

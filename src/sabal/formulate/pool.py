@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from sabal.arrays import Array, segments_of, take_rows, to_host, top_k
-from sabal.draws import PoolFacts, feature_norm_sums, feature_sums
+from sabal.draws import PoolFacts, feature_norm_sums
 from sabal.formulate.formulation import Draws, Formulation
 from sabal.items import Items
 from sabal.outputs import Outputs
@@ -113,11 +113,6 @@ class LocalFacts:
     def all_sure(self) -> bool:
         """Whether the model is sure of every item (True as well where there is no model)."""
         return not self.classes or not np.any(self._outputs.doubt > 0)
-
-    def feature_mean(self) -> np.ndarray:
-        """The mean of the features."""
-        sums = feature_sums(self._features(), segments_of(self.size))
-        return sums.sum(axis=0) / self.size
 
     def feature_norm(self) -> float:
         """The mean of ||h_j||^2."""

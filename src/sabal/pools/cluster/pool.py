@@ -143,11 +143,6 @@ class ClusterFacts:
         """Whether the model is sure of every item (True as well where there is no model)."""
         return not any(self._crew.ask("undecided"))
 
-    def feature_mean(self) -> np.ndarray:
-        """The mean of the features."""
-        sums = np.concatenate(self._crew.ask("feature_sums", self._formulation))
-        return sums.sum(axis=0) / self.size
-
     def feature_norm(self) -> float:
         """The mean of ||h_j||^2."""
         sums = np.concatenate(self._crew.ask("feature_norm_sums", self._formulation))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from sabal.arrays import segments_of, take_rows, to_host, to_numpy
-from sabal.draws import feature_norm_sums, feature_sums
+from sabal.draws import feature_norm_sums
 from sabal.errors import InputError
 from sabal.formulate import Formulation
 from sabal.items import Best, LocalDescent, LocalItems, Proximity, Ranking, SparseWeights
@@ -111,10 +111,6 @@ class Shard:
     def undecided(self) -> bool:
         """Whether there is an item that the model is not sure of."""
         return self._outputs.has("probs") and bool(np.any(self._outputs.doubt > 0))
-
-    def feature_sums(self, formulation: Formulation) -> np.ndarray:
-        """The sum of the features in every segment."""
-        return feature_sums(formulation.features(self._outputs), self.segments)
 
     def feature_norm_sums(self, formulation: Formulation) -> np.ndarray:
         """The sum of their squares."""
