@@ -111,9 +111,9 @@ def find(
 
 
 def _often_run(names: Sequence[str], areas: Areas) -> list[str]:
-    """Those that were run on at least half as many tasks as any of them."""
+    """Those that were run on at least a third as many tasks as any of them."""
     counts = {name: sum(name in found for found in areas.values()) for name in names}
-    return [name for name in names if 2 * counts[name] >= max(counts.values())]
+    return [name for name in names if 3 * counts[name] >= max(counts.values())]
 
 
 def _twins(tasks: Sequence[Task], configurations: Sequence[Configuration]) -> set[str]:
