@@ -14,10 +14,14 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Chosen, ImportedLabel, Item, Store, Submission
+
+T = TypeVar("T")
 
 
 def filled(folder: Path, items: int, answered: int, overlap: int) -> Store:
@@ -33,15 +37,25 @@ def filled(folder: Path, items: int, answered: int, overlap: int) -> Store:
     return store
 
 
-def milliseconds(action: Callable[[], object], times: int) -> float:
-    """The median of some runs, after one that does not count."""
-    action()
-    taken = []
-    for _ in range(times):
+def measure(store: Store, times: int) -> dict[str, float]:
+    """Milliseconds at the median: ask for five items, answer them, look where the project is.
+
+    Everything that was asked for is answered before the next time, so that nothing is held.
+    """
+    taken: dict[str, list[float]] = {"next": [], "submit": [], "status": []}
+
+    def timed(name: str, action: Callable[[], T]) -> T:
         started = time.perf_counter()
-        action()
-        taken.append(time.perf_counter() - started)
-    return 1000 * statistics.median(taken)
+        answer = action()
+        taken[name].append(1000 * (time.perf_counter() - started))
+        return answer
+
+    for _ in range(times):
+        for each in timed("next", partial(store.next, "ann", 5)):
+            given = Submission(str(uuid.uuid4()), "ann", each.item, "b")
+            timed("submit", partial(store.submit, given))
+        timed("status", store.status)
+    return {name: statistics.median(each) for name, each in taken.items()}
 
 
 def main() -> None:
@@ -59,20 +73,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         for name, (answered, overlap) in situations.items():
             store = filled(Path(place), given.items, answered, overlap)
-            ask = milliseconds(lambda store=store: store.next("ann", 5), given.times)
-            rows = iter(range(half, given.items))
-
-            def answer(store: Store = store, rows: object = rows) -> None:
-                item = f"i{next(rows)}"
-                store.submit(Submission(str(uuid.uuid4()), "ann", item, "b"))
-
-            submit = milliseconds(answer, given.times)
-            status = milliseconds(store.status, given.times)
-            print(
-                f"{given.items} items, {name}: next {ask:.1f} ms, submit {submit:.1f} ms, "
-                f"status {status:.1f} ms",
-                flush=True,
-            )
+            figures = measure(store, given.times)
+            told = ", ".join(f"{what} {value:.1f} ms" for what, value in figures.items())
+            print(f"{given.items} items, {name}: {told}", flush=True)
             store.close()
 
 

@@ -84,27 +84,18 @@ def undo(database: Database, settings: Settings, annotator: str, submission: str
 
 def replaced(connection: sa.Connection, by: Answer) -> Answer | None:
     """What the same person had said of the same item, and stood until `by` came in."""
-    a, later, undo = schema.answers, schema.answers.alias(), schema.answers.alias()
-    between = sa.exists().where(
-        later.c.item_id == a.c.item_id,
-        later.c.annotator == a.c.annotator,
-        later.c.action != UNDO,
-        later.c.id > a.c.id,
-        later.c.id < by.id,
-    )
-    undone = sa.exists().where(undo.c.undoes == a.c.id, undo.c.id < by.id)
-    found = _answers(
+    a = schema.answers
+    own = _answers(
         connection,
-        lambda query: query.where(
-            schema.items.c.key == by.item,
-            a.c.annotator == by.annotator,
-            a.c.action != UNDO,
-            a.c.id < by.id,
-            ~between,
-            ~undone,
-        ),
+        lambda query: query.where(schema.items.c.key == by.item, a.c.annotator == by.annotator),
     )
-    return found[0] if found else None
+    stood: Answer | None = None
+    # Sorted here: asked for in order, SQLite would walk through all answers of that person.
+    for each in sorted(own, key=lambda answer: answer.id):
+        if each.id == by.id:
+            break
+        stood = None if each.action == UNDO else each
+    return stood
 
 
 def history(connection: sa.Connection) -> list[Answer]:

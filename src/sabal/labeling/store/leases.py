@@ -25,12 +25,12 @@ def next_items(database: Database, settings: Settings, annotator: str, count: in
         now = database.clock()
         until = now + timedelta(seconds=settings.lease_seconds)
         _sweep(connection, now)
-        held = _held(annotator)
-        mine = _open_items(settings.overlap, annotator).where(held)
+        held, wanted = _held(annotator), settings.overlap
+        mine = _unanswered(annotator).where(held, _answers() < wanted)
         leased = list(connection.execute(mine.limit(count)))
         if len(leased) < count:
-            room = _answers() + _other_holders(annotator) < settings.overlap
-            free = _open_items(settings.overlap, annotator).where(sa.not_(held), room)
+            room = _answers() + _other_holders(annotator) < wanted
+            free = _unanswered(annotator).where(sa.not_(held), room)
             leased += connection.execute(free.limit(count - len(leased)))
         for row in leased:
             take(connection, row.item_id, annotator, row.round, now, until)
@@ -76,8 +76,8 @@ def _sweep(connection: sa.Connection, now: datetime) -> None:
     connection.execute(schema.leases.delete().where(gone))
 
 
-def _open_items(overlap: int, annotator: str) -> sa.Select[Any]:
-    """Items that fewer people than `overlap` have answered, and `annotator` has not, as chosen.
+def _unanswered(annotator: str) -> sa.Select[Any]:
+    """Items of batches that a person has not answered, in the order chosen.
 
     What is asked of an item is asked of its own rows alone, so that a limit ends the search: the
     batch is walked in its order, and never read as a whole.
@@ -89,7 +89,7 @@ def _open_items(overlap: int, annotator: str) -> sa.Select[Any]:
             b.c.item_id, b.c.rank, b.c.round, b.c.weight, i.c.key, i.c.kind, i.c.content
         )
         .join(i, i.c.id == b.c.item_id)
-        .where(sa.not_(mine), _answers() < overlap)
+        .where(sa.not_(mine))
         .order_by(b.c.round, b.c.rank)
     )  # fmt: skip
 

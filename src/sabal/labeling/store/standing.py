@@ -40,7 +40,8 @@ def stands_now(given: sa.FromClause) -> sa.ColumnElement[bool]:
             later.c.item_id == given.c.item_id,
             later.c.annotator == given.c.annotator,
             later.c.action != UNDO,
-            later.c.id > given.c.id,
+            # As a difference, or SQLite would walk through all later answers of that person.
+            later.c.id - given.c.id > 0,
         ),
         ~sa.exists().where(undo.c.undoes == given.c.id),
     )
