@@ -13,16 +13,11 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import re
-import signal
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -31,15 +26,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from playwright.sync_api import sync_playwright
+from serving import served
 
 from sabal.labeling.project import Project
 
-SERVE = (
-    "import sys; from sabal.labeling.project import Project; "
-    "from sabal.labeling.web import serve; "
-    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
-    "announce=lambda line: print(line, flush=True))"
-)
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
 BUSY = ("training", "choosing")
@@ -89,23 +79,6 @@ def make_project(folder: Path, items: int, width: int) -> Path:
     )
     project.close()
     return project.folder
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The app in a process of its own; gives its address."""
-    process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
-        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        line = process.stdout.readline() if process.stdout else ""
-        found = re.search(r"http://[^/]+", line)
-        if found is None:
-            raise SystemExit(f"the app did not start: {line!r}")
-        yield found[0]
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
 
 
 def press_keys(address: str, presses: int, pause: float) -> list[Sample]:
@@ -206,7 +179,7 @@ def main() -> None:
     for name, measure in measures:
         with tempfile.TemporaryDirectory() as place:
             folder = make_project(Path(place), given.items, given.width)
-            with served(folder) as address:
+            with served(folder) as (address, _):
                 wait_for_items(address)
                 samples = measure(address, given.presses, given.pause)
             tell(name, samples, busy_times(folder))

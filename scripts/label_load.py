@@ -15,15 +15,11 @@ import asyncio
 import json
 import random
 import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,16 +28,11 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from serving import served
 
 from sabal.labeling.project import Project
 from sabal.labeling.store import Answer
 
-SERVE = (
-    "import sys; from sabal.labeling.project import Project; "
-    "from sabal.labeling.web import serve; "
-    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
-    "announce=lambda line: print(line, flush=True))"
-)
 CLASSES = [f"class {n}" for n in range(5)]
 COUNT = 5
 """Items that an annotator asks for at a time, as the page does."""
@@ -104,23 +95,6 @@ def make_project(folder: Path, items: int, batch: int) -> Path:
         strategy="margin",
     ) as project:
         return project.folder
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[tuple[str, int]]:
-    """The app in a process of its own; gives its address and the number of the process."""
-    process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
-        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        line = process.stdout.readline() if process.stdout else ""
-        found = re.search(r"http://[^/]+", line)
-        if found is None:
-            raise SystemExit(f"the app did not start: {line!r}")
-        yield found[0], process.pid
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=300)
 
 
 def memory_mb(process: int) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 
 import numpy as np
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 import reference
 import reference_losses as twins
 import sabal
+from fuzz_oracle import check_selection
 from sabal.pools.cluster import select_on_ray
 from sabal.rows import StoredRows
 
@@ -54,16 +54,6 @@ def twin_of(pool, bias=True):
     return atoms, variance, None
 
 
-def assert_valid(selection, n, budget):
-    assert len(selection.indices) == len(set(selection.indices.tolist())) == budget
-    assert 0 <= selection.indices.min() <= selection.indices.max() < n
-    for numbers in (selection.weights, selection.scores):
-        assert numbers.shape == (budget,)
-        assert np.all(np.isfinite(numbers))
-    assert np.all(selection.weights >= 0)
-    json.dumps(selection.evidence)
-
-
 # -- what every sparse strategy does, whatever the loss ------------------------------------------
 
 
@@ -82,7 +72,7 @@ def test_b_distinct_items_better_than_chance_and_the_same_on_every_library(loss,
         for dtype in ("float64", "float32")
     ]
     for answer in answers:
-        assert_valid(answer, 40, 6)
+        check_selection(answer, 40, 6)
         assert answer.evidence["loss"] == loss
         assert answer.evidence["atoms"] == atoms
         assert answer.evidence["objective"] < answer.evidence["random_batch"]["objective"]
@@ -123,7 +113,7 @@ def test_degenerate_pools_still_give_b_distinct_items(loss, n, columns, seed, at
         pool[spread][0] = 1e200
     budget = data.draw(st.integers(1, n))
     options = {"width": 32} if atoms in ("curvature", "kernel") else {}
-    assert_valid(sabal.select(budget, **pool, atoms=atoms, random_state=0, **options), n, budget)
+    check_selection(sabal.select(budget, **pool, atoms=atoms, random_state=0, **options), n, budget)
 
 
 @every_loss
@@ -339,7 +329,7 @@ def test_candidates_are_the_most_uncertain(loss):
 def test_strategies_that_would_misread_a_loss_say_which_do_not(loss, strategy):
     pool = pool_of(loss)
     if strategy in SUITABLE[loss]:
-        assert_valid(sabal.select(4, **pool, strategy=strategy, random_state=0), 40, 4)
+        check_selection(sabal.select(4, **pool, strategy=strategy, random_state=0), 40, 4)
         return
     with pytest.raises(sabal.SabalError, match=f"a strategy for loss='{loss}'") as caught:
         sabal.select(4, **pool, strategy=strategy, random_state=0)

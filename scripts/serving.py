@@ -1,0 +1,37 @@
+"""The labelling app in a process of its own, for the scripts that measure it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SERVE = (
+    "import sys; from sabal.labeling.project import Project; "
+    "from sabal.labeling.web import serve; "
+    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
+    "announce=lambda line: print(line, flush=True))"
+)
+END_SECONDS = 300
+"""What a training that is under way may take to end, on a busy machine."""
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """The app over a project; gives its address and the number of the process."""
+    process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
+        [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        found = re.search(r"http://[^/]+", line)
+        if found is None:
+            raise SystemExit(f"the app did not start: {line!r}")
+        yield found[0], process.pid
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=END_SECONDS)
