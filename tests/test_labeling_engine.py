@@ -1,11 +1,6 @@
-"""The engine: the simulation's rounds, one step at a time; and the worker that runs it."""
+"""The engine: the simulation's rounds, one step at a time."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
-import textwrap
-import time
 
 import numpy as np
 import pyarrow as pa
@@ -14,40 +9,18 @@ import pytest
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from labeling_digits import CLASSES, SAME, X, Y, digits_project, label_all, row, true_label
 from labeling_helpers import answer, undo
 from sabal.errors import FileError, InputError
 from sabal.experiments.estimators import EstimatorLearner, logistic
 from sabal.journal import Journal
-from sabal.labeling import engine as engines
-from sabal.labeling import worker as workers
 from sabal.labeling.choosing import spread
 from sabal.labeling.engine import Engine
 from sabal.labeling.heads import LinearHead, read_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import Chosen, ImportedLabel
-from sabal.labeling.worker import start_worker
 from sabal.loop import Plan, run_rounds
 from sabal.oracle import SimulatedOracle
-
-X, Y = load_digits(return_X_y=True)
-CLASSES = [f"digit {k} <b>👍</b>" for k in range(10)]
-SAME = {"choose_at": 1.0, "check_share": 0.0}
-
-
-def digits_project(folder, items=500, **more):
-    table = pa.table({"id": [f"d{k}" for k in range(items)], "features": X[:items].tolist()})
-    folder.mkdir(exist_ok=True)
-    pq.write_table(table, folder / "pool.parquet")
-    given = {"initial": 12, "batch": 5, "budget": 32, "seed": 3, **more}
-    return Project.create(folder / "p", data=folder / "pool.parquet", classes=CLASSES, **given)
-
-
-def row(key):
-    return int(key[1:])
-
-
-def true_label(key):
-    return CLASSES[Y[row(key)]]
 
 
 def work(engine):
@@ -57,13 +30,6 @@ def work(engine):
         done.append(step)
         assert len(done) < 100
     return done
-
-
-def label_all(store, who="ann"):
-    """Answer every open item truly, a few at a time."""
-    while leased := store.next(who, 7):
-        for each in leased:
-            answer(store, each.item, true_label(each.item), who)
 
 
 def run_to_the_end(project):
@@ -483,81 +449,6 @@ def test_features_with_gaps_are_told(tmp_path):
             Engine(project).step()
         found = project.store.status()
         assert (found.training, found.progress) == ("failed", 0.0)
-
-
-# The worker
-
-
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
-
-
-def test_the_worker_trains_and_chooses_while_people_label(tmp_path):
-    project = digits_project(tmp_path, **SAME, budget=17)
-    worker = start_worker(project)
-    try:
-        until(lambda: project.store.status().remaining == 12)
-        label_all(project.store)
-        until(lambda: project.store.status().round == 1)
-        label_all(project.store)
-        until(lambda: project.store.status().training == "idle")
-        assert worker.alive
-        assert len(project.store.trainings()) == 2
-    finally:
-        worker.stop()
-    assert not worker.alive
-    project.close()
-
-
-def test_the_worker_ends_with_its_parent(tmp_path):
-    digits_project(tmp_path).close()
-    code = textwrap.dedent(f"""
-        import os
-        from sabal.labeling.project import Project
-        from sabal.labeling.worker import start_worker
-        worker = start_worker(Project.open({str(tmp_path / "p")!r}))
-        print(worker._process.pid, flush=True)
-        os._exit(1)
-    """)
-    answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    pid = int(answer.stdout)
-    until(lambda: not _running(pid), 30)
-
-
-def _running(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
-
-
-def test_a_worker_goes_on_after_a_failure(tmp_path, monkeypatch, capsys):
-    digits_project(tmp_path).close()
-    monkeypatch.setattr(workers, "AFTER_FAILURE_SECONDS", 0.01)
-    monkeypatch.setattr(workers, "POLL_SECONDS", 0.01)
-    calls = []
-
-    class Flaky(engines.Engine):
-        def step(self):
-            calls.append(1)
-            if len(calls) == 1:
-                raise RuntimeError("once")
-            if len(calls) > 5:
-                stop.set()
-            return super().step()
-
-    stop = workers.threading.Event()
-    monkeypatch.setattr(workers, "Engine", Flaky)
-    workers.work(tmp_path / "p", stop)
-    assert "RuntimeError: once" in capsys.readouterr().err
-    with Project.open(tmp_path / "p") as project:
-        assert project.store.status().remaining > 0
 
 
 # Images that cannot be read
