@@ -48,7 +48,7 @@ def _draw(results: Results, findings: Findings, scope: Scope, folder: Path) -> s
     """The pictures that there is something to draw on."""
     drawn = set()
     for name, ranking, title in (
-        ("ranks", findings.known, "Baselines, the paper's method and sabal"),
+        ("ranks", findings.known, "Baselines and sabal"),
         ("candidates", findings.candidates, "With the candidates"),
     ):
         if ranking.places:
