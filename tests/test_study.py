@@ -21,7 +21,8 @@ from sabal.experiments.study.configurations import CONFIGURATIONS
 from sabal.experiments.study.data import draws_of, first_per_class, missing_data, prepared
 from sabal.experiments.study.definitions import Configuration, Task, digest_of, experiment_of
 from sabal.experiments.study.findings import find
-from sabal.experiments.study.records import Record, append, read, sort_out
+from sabal.experiments.study.lines import append_line, read_lines
+from sabal.experiments.study.records import Record, sort_out
 from sabal.experiments.study.report import Scope, write_report
 from sabal.experiments.study.runs import open_runs, planned, run_study
 from sabal.experiments.study.tasks import HELD_OUT, TASKS
@@ -39,7 +40,7 @@ RARE = replace(TINY, name="rare", variant="imbalanced", first="per-class", test=
 
 def lines(folder):
     """What the file says, but for what is never the same twice."""
-    records, bad = read(folder / "runs.csv")
+    records, bad = read_lines(folder / "runs.csv", Record)
     assert bad == 0
     same = [replace(each, select_seconds=0.0, train_seconds=0.0) for each in records]
     return sorted(same, key=lambda each: (each.task, each.configuration, each.seed))
@@ -155,7 +156,7 @@ def test_what_two_configurations_agree_on_is_one_run():
 
 
 def test_a_changed_definition_makes_its_lines_stale(finished):
-    records, _ = read(finished / "runs.csv")
+    records, _ = read_lines(finished / "runs.csv", Record)
     assert len(sort_out(records, [TINY, RARE], THREE).stale) == 0
     longer = replace(TINY, rounds=3)
     stale = sort_out(records, [longer, RARE], THREE).stale
@@ -187,7 +188,7 @@ def test_what_is_only_a_name_or_a_remark_changes_no_digest():
 
 
 def test_a_line_of_other_data_than_its_pairs_is_stale(finished):
-    records, _ = read(finished / "runs.csv")
+    records, _ = read_lines(finished / "runs.csv", Record)
     odd = [replace(r, data="other") if r.configuration == "random" else r for r in records]
     results = sort_out(odd, [TINY, RARE], THREE)
     assert {each.configuration for each in results.stale} == {"random"}
@@ -197,18 +198,18 @@ def test_a_line_of_other_data_than_its_pairs_is_stale(finished):
 def test_a_torn_line_is_told_of_and_loses_no_other(tmp_path, cut):
     path = tmp_path / "runs.csv"
     one = made_up("tiny", THREE[0], 0, 50.0)
-    append(one, path)
-    append(replace(one, seed=1), path)
+    append_line(one, path)
+    append_line(replace(one, seed=1), path)
     path.write_bytes(path.read_bytes()[:-cut])
-    assert [len(read(path)[0]), read(path)[1]] == [1, 1]
-    append(replace(one, seed=2), path)
-    records, bad = read(path)
+    assert [len(read_lines(path, Record)[0]), read_lines(path, Record)[1]] == [1, 1]
+    append_line(replace(one, seed=2), path)
+    records, bad = read_lines(path, Record)
     assert [each.seed for each in records] == [0, 2]
     assert records[0] == one
     assert bad == 1
     path.write_text("something else\n")
     with pytest.raises(FileError, match="to begin with task"):
-        read(path)
+        read_lines(path, Record)
 
 
 # -- analysis -----------------------------------------------------------------------------------
@@ -509,13 +510,13 @@ def test_the_command_runs_what_it_can_and_reports_it_again(run, tmp_path):
     said = errors.splitlines()
     assert len(said) == 1
     assert "agnews-frozen-b10, agnews-frozen-b40" in said[0]
-    records, _ = read(out / "study" / "runs.csv")
+    records, _ = read_lines(out / "study" / "runs.csv", Record)
     assert [each.configuration for each in records] == ["random", "margin"]
     page = (out / "study.md").read_text()
     assert "sabal study --tasks" in page
     (out / "study" / "ranks.png").unlink()
 
-    append(replace(records[0], digest="0123456789"), out / "study" / "runs.csv")
+    append_line(replace(records[0], digest="0123456789"), out / "study" / "runs.csv")
     code, answer, errors = run("--report", "--out", out, "--json")
     assert code == 0, errors
     assert "1 stale" in errors

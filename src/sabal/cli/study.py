@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
@@ -17,6 +19,7 @@ from sabal.cli.root import app
 from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
 
 if TYPE_CHECKING:
+    from sabal.experiments.study.definitions import Task
     from sabal.experiments.study.runs import Outcome, Run
 
 
@@ -54,6 +57,12 @@ def study(
     show_list: Annotated[
         bool, typer.Option("--list", help="Print tasks and configurations, and the runs done.")
     ] = False,
+    corrections: Annotated[
+        bool,
+        typer.Option(
+            "--corrections", help="Measure each correction of the paper's algorithms instead."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
 ) -> None:
     """Compare `sabal`, candidates for its defaults and the baselines over many tasks.
@@ -62,6 +71,9 @@ def study(
     and repeats nothing. The report OUT/study.md and its pictures are of all runs in that file; with
     `--report`, of the tasks and configurations that are named. A data set that cannot be had is
     left out, and said to be.
+
+    With `--corrections` every correction of the paper's algorithms is added by itself, on states of
+    these tasks: OUT/corrections.md, in the same way.
 
     Example: `sabal study --tasks "digits-*" --configurations random,margin,sabal --seeds 3`
     """
@@ -75,6 +87,13 @@ def study(
     if report and show_list:
         raise InputError("--report or --list", "both", "leave one of them out")
     chosen_tasks = _chosen(tasks, TASKS, "--tasks")
+    if corrections:
+        unused = {"--configurations": configurations, "--minutes": minutes, "--list": show_list}
+        for flag, value in unused.items():
+            if value:
+                raise InputError(f"--corrections without {flag}", "both", "leave one of them out")
+        _correct(chosen_tasks, tasks, seeds, jobs, data, out, report, as_json)
+        return
     compared = _chosen(configurations, CONFIGURATIONS, "--configurations")
     file = out / FOLDER / FILE
     results = read_results(file, TASKS, CONFIGURATIONS)
@@ -107,38 +126,87 @@ def study(
         raise typer.Exit(1)
 
 
+def _correct(
+    tasks: Sequence[Task],
+    named: str | None,
+    seeds: int,
+    jobs: int,
+    data: Path | None,
+    out: Path,
+    report: bool,
+    as_json: bool,
+) -> None:
+    """The same for the corrections: measure what is open, and write their page."""
+    from sabal.experiments.corrections.measure import FILE, measure, open_states, read_current
+    from sabal.experiments.corrections.page import rung_rows, write_page
+    from sabal.experiments.corrections.show import print_rungs, progress
+    from sabal.experiments.study.report import FOLDER
+
+    file = out / FOLDER / FILE
+    words: dict[str, object] = {"--tasks": named}
+    if not report:
+        states = open_states(tasks, seeds, read_current(file, tasks))
+        missing = _missing([task for task, _, _ in states], data)
+        able = [state for state in states if state[0].dataset not in missing]
+        with _kept(), progress(len(able)) as on_step:
+            measure(able, file.parent, data=data, jobs=jobs, on_step=on_step)
+        words |= {"--seeds": seeds, "--jobs": jobs, "--data": data}
+    lines = read_current(file, tasks)
+    if not lines:
+        raise FileError(f"lines in {file}", "none", "run `sabal study --corrections` first")
+    flags = ["--corrections", *["--report"] * report]
+    write_page(lines, _told({**words, "--out": out}, flags), out)
+    if as_json:
+        rungs = {n: [asdict(row) for row in rows] for n, rows in rung_rows(lines).items()}
+        print(json.dumps({"algorithms": rungs, "report": str(out / "corrections.md")}))
+    else:
+        print_rungs(lines)
+        print(f"Written to {out / 'corrections.md'}")
+
+
 def _run(
     todo: Sequence[Run], folder: Path, data: Path | None, jobs: int, minutes: float | None
 ) -> Outcome:
     """Do what can be done, and say what cannot."""
-    from sabal.experiments.study.data import missing_data
     from sabal.experiments.study.runs import run_study
     from sabal.experiments.study.show import progress
 
-    missing = missing_data([run.task.dataset for run in todo], data)
+    missing = _missing([run.task for run in todo], data)
     able = [run for run in todo if run.task.dataset not in missing]
-    if todo and not able:
+    with _kept(), progress(able) as on_round:
+        outcome = run_study(able, folder, data=data, jobs=jobs, minutes=minutes, on_round=on_round)
+    for name, reason in outcome.failed.items():
+        _say(f"failed: {name}: {reason}")
+    if outcome.left:
+        _say(f"{outcome.left} runs are left: the same command goes on")
+    return outcome
+
+
+def _missing(tasks: Sequence[Task], data: Path | None) -> dict[str, str]:
+    """Data sets of these tasks that cannot be had, which is said; refuses when there are none."""
+    from sabal.experiments.study.data import missing_data
+
+    missing = missing_data([task.dataset for task in tasks], data)
+    if tasks and all(task.dataset in missing for task in tasks):
         raise FileError(
             "the data of any of these tasks",
             "; ".join(f"none for {name} ({reason})" for name, reason in missing.items()),
             "name a folder that has them with --data",
         )
     for name, reason in missing.items():
-        left_out = dict.fromkeys(run.task.name for run in todo if run.task.dataset == name)
+        left_out = dict.fromkeys(task.name for task in tasks if task.dataset == name)
         _say(f"left out, without {name}: {', '.join(left_out)} ({reason})")
+    return missing
+
+
+@contextmanager
+def _kept() -> Iterator[None]:
+    """Ctrl+C loses nothing that is finished."""
     try:
-        with progress(able) as on_round:
-            outcome = run_study(
-                able, folder, data=data, jobs=jobs, minutes=minutes, on_round=on_round
-            )
+        yield
     except KeyboardInterrupt:
         _say("interrupted; every finished run is kept: the same command goes on")
         raise typer.Exit(130) from None
-    for name, reason in outcome.failed.items():
-        _say(f"failed: {name}: {reason}")
-    if outcome.left:
-        _say(f"{outcome.left} runs are left: the same command goes on")
-    return outcome
 
 
 def _chosen(text: str | None, known: Sequence[N], flag: str) -> list[N]:

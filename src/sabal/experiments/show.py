@@ -67,23 +67,32 @@ class TimeLeft(ProgressColumn):
 
 @contextmanager
 def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
-    """A bar over all rounds of all runs, on standard error; silent when that is no terminal.
+    """A bar over all rounds of all runs.
 
     already_done: rounds that the folder holds; they are reported too, but take no time.
     """
+    total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
+    with progress_bar(experiment.dataset, total, already_done=already_done) as advance:
+        yield lambda point: advance(None)
+
+
+@contextmanager
+def progress_bar(
+    title: str, total: int, *, unit: str = "rounds", already_done: int = 0
+) -> Iterator[Callable[[str | None], None]]:
+    """A bar on standard error, silent when that is no terminal; what is done may bring a title."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.completed}/{task.total} rounds"),
+        TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeLeft(already_done),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
-        task = bar.add_task(experiment.dataset, total=total)
-        yield lambda point: bar.advance(task)
+        task = bar.add_task(title, total=total)
+        yield lambda title: bar.update(task, advance=1, description=title)
 
 
 def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> None:

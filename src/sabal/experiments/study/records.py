@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sabal.errors import FileError
 from sabal.experiments.curves import area
 from sabal.experiments.study.definitions import Configuration, Task, digest_of
-from sabal.files import make_folder
+from sabal.experiments.study.lines import read_lines
 
 FILE = "runs.csv"
-CUT_SHORT = b"," * 20 + b"cut short\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,18 +48,6 @@ class Record:
         return [float(each) / 100 for each in self.curve.split()]
 
 
-COLUMNS = tuple(field.name for field in fields(Record))
-NUMBERS: dict[str, Any] = {
-    "seed": int,
-    "auc": float,
-    "final": float,
-    "labels": int,
-    "select_seconds": float,
-    "train_seconds": float,
-    "harness": int,
-}
-
-
 def curve_figures(labels: Sequence[int], accuracies: Sequence[float]) -> dict[str, Any]:
     """What a record says of a learning curve."""
     return {
@@ -73,67 +56,6 @@ def curve_figures(labels: Sequence[int], accuracies: Sequence[float]) -> dict[st
         "labels": labels[-1],
         "curve": " ".join(f"{100 * each:.2f}" for each in accuracies),
     }
-
-
-def append(record: Record, path: Path) -> None:
-    """Add a line in one write, so that others who append at the same time do no harm.
-
-    A line that a crash cut short is ended first, with a column too many: it then is a bad line,
-    wherever it was cut.
-    """
-    make_folder(path.parent)
-    try:
-        fresh = not path.exists()
-        with path.open("ab+") as file:
-            if fresh:
-                file.write((",".join(COLUMNS) + "\n").encode())
-            elif not _ends_whole(file):
-                file.write(CUT_SHORT)
-            file.write(_line([getattr(record, name) for name in COLUMNS]))
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise FileError(
-            f"to write {path}", error.strerror or str(error), "check that there is room for it"
-        ) from None
-
-
-def _ends_whole(file: Any) -> bool:
-    if file.seek(0, os.SEEK_END) == 0:
-        return True
-    file.seek(-1, os.SEEK_END)
-    return bool(file.read(1) == b"\n")
-
-
-def _line(values: Sequence[Any]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(values)
-    return text.getvalue().encode()
-
-
-def read(path: Path) -> tuple[list[Record], int]:
-    """Every line that is whole, and how many are not."""
-    if not path.is_file():
-        return [], 0
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    except (OSError, ValueError) as error:
-        raise FileError(f"a readable {path}", str(error), "restore it from a copy") from None
-    if lines and lines[0].strip() != ",".join(COLUMNS):
-        raise FileError(
-            f"{path} to begin with {','.join(COLUMNS)}", repr(lines[0].strip()), "restore it"
-        )
-    records, bad = [], 0
-    for line in lines[1:]:
-        values = next(csv.reader([line]), [])
-        try:
-            if not line.endswith("\n"):
-                raise ValueError("a line without an end")
-            given = dict(zip(COLUMNS, values, strict=True))
-            records.append(Record(**{**given, **{k: of(given[k]) for k, of in NUMBERS.items()}}))
-        except ValueError:
-            bad += bool(line.strip())
-    return records, bad
 
 
 @dataclass(frozen=True)
@@ -190,5 +112,5 @@ def read_results(
     path: Path, tasks: Sequence[Task], configurations: Sequence[Configuration]
 ) -> Results:
     """What the file says of these tasks and configurations."""
-    records, bad = read(path)
+    records, bad = read_lines(path, Record)
     return sort_out(records, tasks, configurations, bad)

@@ -90,7 +90,8 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         "## The paper's method, printed and corrected",
         "",
         "With the settings that the paper prints for LeNet-5 on MNIST, on the tasks where it was "
-        "run. In every row exactly b items are labelled: as printed, the algorithms ask for fewer.",
+        "run. In every row exactly b items are labelled: as printed, the algorithms ask for fewer. "
+        "Correction by correction: `sabal study --corrections`.",
         "",
         *_ranking_lines(findings.paper, findings),
         *effect_lines(findings),

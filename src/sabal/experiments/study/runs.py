@@ -26,7 +26,8 @@ from sabal.experiments.study.definitions import (
     digest_of,
     experiment_of,
 )
-from sabal.experiments.study.records import FILE, Record, Results, append, curve_figures
+from sabal.experiments.study.lines import append_line
+from sabal.experiments.study.records import FILE, Record, Results, curve_figures
 from sabal.journal import Journal
 from sabal.selection import Selection
 
@@ -132,7 +133,7 @@ def run_study(
                 return
             points[title].append(point)
             if len(points[title]) == len(run.task.labels):
-                append(_record(run, points.pop(title)), folder / FILE)
+                append_line(_record(run, points.pop(title)), folder / FILE)
                 outcome.finished += 1
         on_round(point)
 

@@ -7,13 +7,11 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from sabal.experiments.curves import Point
-from sabal.experiments.show import TimeLeft
+from sabal.experiments.show import progress_bar
 from sabal.experiments.study.analysis import Ranking
 from sabal.experiments.study.configurations import DEFAULT
 from sabal.experiments.study.definitions import Configuration, Task
@@ -29,24 +27,10 @@ MOST_CANDIDATES = 15
 
 @contextmanager
 def progress(runs: Sequence[Run]) -> Iterator[Callable[[Point], None]]:
-    """A bar over all rounds of these runs, on standard error; silent when that is no terminal."""
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed}/{task.total} rounds"),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeLeft(0),
-    )
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        total = sum(len(run.task.labels) for run in runs)
-        task = bar.add_task(f"{len(runs)} runs", total=total)
-
-        def advance(point: Point) -> None:
-            bar.update(task, advance=1, description=point.strategy)
-
-        yield advance
+    """A bar over all rounds of these runs."""
+    total = sum(len(run.task.labels) for run in runs)
+    with progress_bar(f"{len(runs)} runs", total) as advance:
+        yield lambda point: advance(point.strategy)
 
 
 def listed(
