@@ -167,6 +167,10 @@ def test_a_close_name_is_suggested():
         sabal.select(3, features=F, strategy="BADGE")
     with pytest.raises(sabal.SabalError, match="did you mean 'features'"):
         sabal.select(3, probs=P, feature=F)
+    with pytest.raises(sabal.SabalError, match="did you mean 'features'"):
+        sabal.select(3, feature=F)
+    with pytest.raises(sabal.SabalError, match="did you mean 'features'"):
+        sabal.select(3, feature=F, strategy="random")
     with pytest.raises(sabal.SabalError, match="leave it out"):
         sabal.select(3, probs=P, strategy="margin", alpha=1.0)
 

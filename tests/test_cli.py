@@ -70,6 +70,13 @@ def test_select_writes_what_the_library_chooses(pool_npz, tmp_path):
     assert {row["seed"] for row in rows} == {"0"}
 
 
+def test_rows_that_are_not_shown_are_told_of(pool_npz, tmp_path):
+    asked = ("select", pool_npz, "--budget", 12)
+    assert "and 2 more: --out FILE writes them all" in run(*asked).stdout
+    answer = run(*asked, "--out", tmp_path / "batch.csv")
+    assert "and 2 more: all are in the file" in answer.stdout
+
+
 def test_what_is_labelled_may_be_in_a_file_of_its_own(pool_npz, tmp_path):
     np.savez(tmp_path / "labeled.npz", features=POOL.features[:4])
     answer = run("select", pool_npz, "--budget", 6, "--labeled", tmp_path / "labeled.npz", "--json")

@@ -75,6 +75,15 @@ def test_the_verdict_says_what_the_curves_say(points, words):
     assert words in verdict(summarise(points))
 
 
+def test_the_verdict_knows_a_ceiling():
+    points = []
+    for seed in range(3):
+        points += curve("random", seed, [0.99, 1.0]) + curve("sabal", seed, [0.99, 1.0])
+    said = verdict(summarise(points))
+    assert "Random ends at 100.0%" in said
+    assert "Label at random" not in said
+
+
 def test_the_verdict_waits_while_a_worthwhile_gain_is_possible():
     points = []
     for seed, gain in enumerate([0.1, -0.05, 0.02]):

@@ -61,6 +61,8 @@ def select(
     random_state: a seed or a numpy.random.Generator; with None a seed is drawn, and reported.
     options: the strategy's own, for instance alpha=2.0.
     """
+    # Before the arrays: a misspelt one is an unknown option, and not missing.
+    make_strategy(strategy, plain_options(options))
     outputs = Outputs(
         features=features,
         logits=logits,

@@ -26,8 +26,9 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
             str(row["rank"]), escape(str(row["id"])), f"{row['weight']:.3f}", f"{row['score']:.4g}"
         )
     console.print(table)
-    if len(selection) > SHOWN_ITEMS and saved_to is None:
-        console.print(f"... and {len(selection) - SHOWN_ITEMS} more: --out FILE writes them all.")
+    if len(selection) > SHOWN_ITEMS:
+        where = "--out FILE writes them all." if saved_to is None else "all are in the file."
+        console.print(f"... and {len(selection) - SHOWN_ITEMS} more: {where}")
     if "random_batch" in selection.evidence:
         random_batch = selection.evidence["random_batch"]
         batches = {selection.strategy: selection.evidence, "random, on average": random_batch}

@@ -14,6 +14,10 @@ WORTHWHILE = 1.0
 """Points of area that would be worth choosing for: an interval that ends below says it is not."""
 
 
+CEILING = 0.99
+"""An accuracy of random that leaves nothing to be better at."""
+
+
 @dataclass(frozen=True)
 class Point:
     """One round of one run: a row of results.parquet.
@@ -220,7 +224,14 @@ def verdict(summaries: Sequence[Summary]) -> str:
             f"is {best.difference:+.2f} points of area from random ({figures}), which may be "
             f"chance{among}. Run more seeds."
         )
-    return (
+    found = (
         f"Active learning is not helping here: the best, {best.strategy}, is "
-        f"{best.difference:+.2f} points of area from random ({figures}). Label at random."
+        f"{best.difference:+.2f} points of area from random ({figures})."
     )
+    by_chance = next(s for s in summaries if s.strategy == BASELINE)
+    if by_chance.final_accuracy >= CEILING:
+        return (
+            f"{found} Random ends at {by_chance.final_accuracy:.1%}: there is next to nothing to "
+            "gain. Fewer labels, or a harder task, would tell."
+        )
+    return f"{found} Label at random."

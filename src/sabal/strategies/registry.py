@@ -93,7 +93,8 @@ def _instead_of(option: str, accepted: list[str]) -> str:
     """What to do about an option that a strategy does not have."""
     if option in INPUTS:
         return "it is an argument of sabal.select, which takes arrays"
-    return did_you_mean(option, [*accepted, *INPUTS]) if accepted else "leave it out"
+    otherwise = "pick one of these" if accepted else "leave it out"
+    return did_you_mean(option, [*accepted, *INPUTS], otherwise)
 
 
 def plain_options(options: dict[str, Any]) -> dict[str, Any]:
