@@ -297,7 +297,7 @@ def test_the_app_starts_on_an_example_and_stops_when_told(tmp_path):
         process.kill()
         process.wait()
     assert process.returncode == 0, errors
-    assert "Every answer is stored" in rest
+    assert re.search("Stopping.*Every answer is stored", rest, re.DOTALL)
     assert "Traceback" not in errors
 
 

@@ -22,6 +22,8 @@ from sabal_start import end
 
 USUAL_PORT = 8760
 MOST_CONNECTIONS = 1_000
+STOPPING = "Stopping, up to ten seconds for a step that is under way (Ctrl+C again: at once) ..."
+
 NOT_ENCRYPTED = (
     "Other machines can reach it, and the connection is not encrypted: put a web server with HTTPS "
     "in front of it unless you trust the network."
@@ -74,20 +76,27 @@ def serve(
     )
     # An interrupt is how it ends, once everything is stored and the worker is gone.
     with listener, contextlib.suppress(KeyboardInterrupt):
-        _Server(config, started).run(sockets=[listener])
+        _Server(config, started, lambda: announce(STOPPING)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens, so that a browser does not come too early."""
+    """Says when it listens, so that a browser does not come too early, and when it stops."""
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._tell_started = started
+        self._tell_started, self._tell_stopping = started, stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then tell."""
         await super().startup(sockets)
         self._tell_started()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Tell, then stop: the worker may be in the middle of a step."""
+        self._tell_stopping()
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """The first interrupt ends it in good order, a second one at once.
