@@ -26,3 +26,10 @@ def library(request):
 @pytest.fixture(params=["float32", "float64"])
 def dtype(request):
     return request.param
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A cache of the test's own, so that nothing is found in the user's."""
+    monkeypatch.setenv("SABAL_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"

@@ -40,3 +40,7 @@ def make_pool(n=40, dimensions=5, classes=4, samples=6, seed=0):
         label_probs=softmax(logits / 2.0),
         log_probs=np.log(softmax(posterior)),
     )
+
+
+def random_images(n, *shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, size=(n, *shape), dtype=np.uint8)
