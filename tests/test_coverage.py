@@ -23,10 +23,12 @@ def points_of(seed, n=60, d=3, copies=0):
     return points, rng.random(n) ** 2, rng.standard_normal((7, d))
 
 
-@pytest.fixture(params=[8, 10**9], ids=["small blocks", "one block"])
+@pytest.fixture(params=[(8, 0), (8, 4), (10**9, 0)], ids=["small blocks", "some kept", "one block"])
 def blocks(request, monkeypatch):
-    monkeypatch.setattr(coverage, "BLOCK_BYTES", request.param)
+    size, kept = request.param
+    monkeypatch.setattr(coverage, "BLOCK_BYTES", size)
     monkeypatch.setattr(coverage, "LEAST_BLOCK", 5)
+    monkeypatch.setattr(coverage, "MOST_KEPT", kept)
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -57,7 +59,7 @@ def test_lazy_greedy_is_greedy(seed, n, d, share, radius, block, labelled, doubl
     points, mass, labeled = points_of(seed, n, d, copies=n // 3 if doubled else 0)
     labeled, budget = labeled if labelled else None, max(1, int(share * n))
     problem = Coverage(points, mass, labeled, radius)
-    problem._block = min(n, block)
+    problem.block = min(n, block)
     found = problem.greedy(budget)
     assert len(set(found.indices.tolist())) == budget
     assert np.all(found.weights >= 0)
@@ -67,6 +69,22 @@ def test_lazy_greedy_is_greedy(seed, n, d, share, radius, block, labelled, doubl
     np.testing.assert_allclose(found.gains, gains, atol=2 * coverage.NOTHING)
     assert found.after == pytest.approx(covered @ mass / mass.sum(), abs=budget * coverage.NOTHING)
     assert np.all(np.diff(found.gains) <= 1e-12)
+
+
+def test_rows_that_count_at_few_points_are_computed_once_more_at_most():
+    points, mass, labeled = points_of(0, n=200)
+    problem = Coverage(points, mass, labeled, 0.5)
+    problem.block = 10
+    assert problem.greedy(60).rows <= 400
+
+
+def test_other_batches_cover_what_they_would_in_its_place(blocks):
+    points, mass, labeled = points_of(0)
+    rng = np.random.default_rng(0)
+    others = [rng.choice(60, size=12, replace=False) for _ in range(3)]
+    expected = [Coverage(points, mass, labeled, 1.0).share_with(each) for each in others]
+    found = Coverage(points, mass, labeled, 1.0).greedy(12, others=others)
+    np.testing.assert_allclose(found.others, expected)
 
 
 @given(seed=st.integers(0, 10**6), radius=st.floats(0.1, 3.0), budget=st.integers(1, 20))

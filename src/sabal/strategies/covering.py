@@ -73,8 +73,7 @@ def cover_pool(
     mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
     coverage = Coverage(points_MD, mass_M, labeled_LD, radius * reach or 1.0)
     batches = [rng.choice(mass_M.size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
-    by_chance = float(np.mean([coverage.share_with(batch) for batch in batches]))
-    cover = coverage.greedy(budget)
+    cover = coverage.greedy(budget, others=batches)
     if cover.idle:
         warnings.append(
             f"{cover.idle} of {budget} items cover nothing that the others do not: they are the "
@@ -87,10 +86,10 @@ def cover_pool(
         "radius": unit * radius * reach,
         "objective": 1.0 - cover.after,
         "objective_before": 1.0 - cover.before,
-        "random_batch": {"objective": 1.0 - by_chance},
+        "random_batch": {"objective": 1.0 - float(np.mean(cover.others))},
         "zero_weights": int(np.sum(cover.weights == 0)),
         "passes": 1,
-        "blocks": cover.blocks,
+        "kernel_rows": cover.rows,
     }
     return Covered(sample.rows[cover.indices], cover, evidence, tuple(warnings))
 
