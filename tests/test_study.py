@@ -379,6 +379,31 @@ def test_the_report_says_where_sabal_is_worse(tmp_path):
     assert "`random` on 1 of the 1 tasks" in page
 
 
+def test_ranks_are_also_told_by_the_size_of_the_batch(tmp_path):
+    large = replace(TINY, name="large", batch=40)
+    gains = {"tiny": {"random": 0.0, "margin": 1.0, "sabal": 2.0}}
+    gains["large"] = {"random": 0.0, "margin": 3.0, "sabal": 2.0}
+    records = [
+        replace(
+            made_up("tiny", each, seed, 60 + gains[task.name][each.name]),
+            task=task.name,
+            digest=digest_of(task, each),
+        )
+        for task in (TINY, large)
+        for each in THREE
+        for seed in range(2)
+    ]
+    results = sort_out(records, [TINY, large], THREE)
+    scope = Scope(tasks=[TINY, large], configurations=THREE, held_out=())
+    found = write_report(results, scope, tmp_path)
+    assert {size: each.places[0].configuration for size, each in found.by_batch.items()} == {
+        10: "sabal",
+        40: "margin",
+    }
+    page = (tmp_path / "study.md").read_text()
+    assert "| 40 | 1 | 1.00 (+1.00) | 2.00 | 3.00 (-2.00) |" in page
+
+
 # -- data ---------------------------------------------------------------------------------------
 
 

@@ -28,7 +28,8 @@ class Findings:
     """What came of the tasks and configurations that were asked for.
 
     ranked, held_out: what was run on which task; only the former count in what follows.
-    known: the ranking of the baselines and `sabal`; paper: with the paper's method, where that was
+    known: the ranking of the baselines and `sabal`; by_batch: the same on tasks with batches of one
+        size; paper: with the paper's method, where that was
         run; candidates: with the candidates instead.
     effects: what each change to the paper's method brings.
     unranked: what was run on too few tasks to be ranked: it would take all others down with it.
@@ -39,6 +40,7 @@ class Findings:
     ranked: list[TaskTable]
     held_out: list[TaskTable]
     known: Ranking
+    by_batch: dict[int, Ranking]
     paper: Ranking
     effects: list[Effect]
     candidates: Ranking
@@ -96,6 +98,10 @@ def find(
         ranked=[table for name in names if (table := tables[name]) is not None],
         held_out=[t for name, t in tables.items() if t is not None and name in held_out],
         known=ranking(areas, names, firm),
+        by_batch={
+            size: ranking(areas, [task.name for task in ranked if task.batch == size], firm)
+            for size in sorted({task.batch for task in ranked})
+        },
         paper=ranking(areas, names, [*firm, *printed] if printed else []),
         effects=effects(areas, names),
         candidates=ranking(areas, names, [*firm, *tried] if tried else []),

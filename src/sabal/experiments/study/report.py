@@ -12,7 +12,13 @@ from sabal.experiments.study.definitions import HARNESS, Configuration, Task
 from sabal.experiments.study.findings import Findings, find
 from sabal.experiments.study.pictures import draw_ranks, draw_small_curves, draw_wins
 from sabal.experiments.study.records import FILE, Results
-from sabal.experiments.study.verdict import as_table, difference_text, effect_lines, verdict_lines
+from sabal.experiments.study.verdict import (
+    as_table,
+    batch_lines,
+    difference_text,
+    effect_lines,
+    verdict_lines,
+)
 from sabal.files import make_folder, write_text_whole
 
 FOLDER = "study"
@@ -87,6 +93,9 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         "",
         *_ranking_lines(findings.known, findings),
         *_picture("ranks", "Mean ranks as bars", pictures),
+        f"The same by the size of the batch, with the area less that of `{DEFAULT}` in brackets:",
+        "",
+        *batch_lines(findings),
         "## The paper's method, printed and corrected",
         "",
         "With the settings that the paper prints for LeNet-5 on MNIST, on the tasks where it was "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sabal.experiments.study.analysis import Difference
+from sabal.experiments.study.analysis import Difference, Place
 from sabal.experiments.study.configurations import CHANCE, DEFAULT
 from sabal.experiments.study.findings import Findings
 
@@ -32,6 +32,23 @@ def verdict_lines(findings: Findings) -> list[str]:
             f"`{first[1].configuration}`, {first[1].rank:.2f}.",
         )
     return [*lines, ""]
+
+
+def batch_lines(findings: Findings) -> list[str]:
+    """Mean ranks, and areas less that of `sabal`, on tasks with batches of one size."""
+    names = [place.configuration for place in findings.known.places]
+    rows = []
+    for size, found in findings.by_batch.items():
+        places = {place.configuration: place for place in found.places}
+        if places:
+            cells = [_place_text(places[name]) for name in names]
+            rows.append([f"{size:,}", str(len(found.tasks)), *cells])
+    return as_table(["batch", "tasks", *names], rows)
+
+
+def _place_text(place: Place) -> str:
+    away = place.to_default
+    return f"{place.rank:.2f}" if away is None else f"{place.rank:.2f} ({away.mean:+.2f})"
 
 
 def effect_lines(findings: Findings) -> list[str]:
