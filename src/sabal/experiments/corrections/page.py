@@ -111,8 +111,8 @@ def write_page(lines: Sequence[Line], told: Sequence[str], out: Path) -> None:
         *told[1:],
         "",
         f"{len(states)} states of {len(tasks)} tasks of [the study](study.md), out of "
-        f"[{FILE}](study/{FILE}): a model trained on the first labels, or on these and "
-        f"{ROUNDS[-1]} batches more that were drawn at random. From each state every rung of the "
+        f"[{FILE}](study/{FILE}), which `sabal study --corrections` adds to: a model "
+        f"trained on the first labels, or on these and {ROUNDS[-1]} batches more that were drawn at random. From each state every rung of the "
         "ladders below takes one batch at the settings that the paper prints, and the model is "
         "trained anew with its labels. The rungs add one correction after the other (numbered as "
         "in [the list](../method.md#3-what-the-paper-prints-and-what-is-right)), so that a row "
@@ -122,7 +122,8 @@ def write_page(lines: Sequence[Line], told: Sequence[str], out: Path) -> None:
         "there were fewer than b.",
         "- *f lower*, *higher*: states in which the objective is below or above that of the rung "
         f"before; *fall*: by how much, as a share of what separates the mean of {RANDOM_BATCHES} "
-        "random batches from the last rung (median).",
+        "random batches from the last rung (median; above 100 %, random batches were better than "
+        "the rung before).",
         "- *rises*: iterations after which f was higher than before.",
         "- *accuracy*: after training with the batch, in points, against the rung before (the "
         "first: against a random batch of b), in the mean over tasks with a 95 % interval.",
