@@ -112,7 +112,8 @@ def write_page(lines: Sequence[Line], told: Sequence[str], out: Path) -> None:
         "",
         f"{len(states)} states of {len(tasks)} tasks of [the study](study.md), out of "
         f"[{FILE}](study/{FILE}), which `sabal study --corrections` adds to: a model "
-        f"trained on the first labels, or on these and {ROUNDS[-1]} batches more that were drawn at random. From each state every rung of the "
+        f"trained on the first labels, or on these and {ROUNDS[-1]} batches more that were "
+        "drawn at random. From each state every rung of the "
         "ladders below takes one batch at the settings that the paper prints, and the model is "
         "trained anew with its labels. The rungs add one correction after the other (numbered as "
         "in [the list](../method.md#3-what-the-paper-prints-and-what-is-right)), so that a row "
