@@ -179,6 +179,17 @@ def test_a_state_that_was_left_half_done_is_done_again_and_counts_once(measured,
     assert len(read_current(tmp_path / FILE, [TINY])) == len(lines)
 
 
+def test_a_state_that_fails_is_told_of_and_the_others_go_on(tmp_path):
+    impossible = Task(
+        name="impossible", dataset="digits", model="logistic", initial=20, batch=10, rounds=2,
+        pool=10**6,
+    )  # fmt: skip
+    failed = measure([(impossible, 0, 0), (TINY, 0, 0)], tmp_path, data=None, jobs=1)
+    assert list(failed) == ["impossible/round 0/seed 0"]
+    assert "at least 1000000 items" in failed["impossible/round 0/seed 0"]
+    assert len(read_current(tmp_path / FILE, [TINY])) == RUNGS
+
+
 # -- the page -----------------------------------------------------------------------------------
 
 
@@ -246,10 +257,13 @@ def run(monkeypatch, capsys):
 
 
 def test_the_command_refuses_what_means_nothing_to_it(run, tmp_path):
-    for words in (("--list",), ("--minutes", 5), ("--configurations", "random")):
+    for words in (("--list",), ("--minutes", 0), ("--configurations", "random")):
         code, _, errors = run(*words, "--out", tmp_path)
         assert code == 2
         assert f"--corrections without {words[0]}" in errors
+    code, _, errors = run("--jobs", 0, "--out", tmp_path)
+    assert code == 2
+    assert "`jobs` as a whole number" in errors
     code, _, errors = run("--report", "--out", tmp_path)
     assert code == 2
     assert "run `sabal study --corrections` first" in errors

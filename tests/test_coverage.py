@@ -108,6 +108,27 @@ def test_single_precision_finds_a_batch_as_good():
     assert exact == pytest.approx(double.after, rel=1e-4)
 
 
+@pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
+def test_tight_clusters_are_told_apart_in_single_precision_too(spread):
+    """The same points in single and in double precision: the kernel's rounding decides nothing."""
+    rng = np.random.default_rng(0)
+    single = np.repeat(np.eye(4), 100, axis=0) + spread * rng.standard_normal((400, 4))
+    single = single.astype(np.float32)
+    found, exact = (
+        sabal.select(20, features=each, random_state=0).evidence
+        for each in (single, single.astype(np.float64))
+    )
+    assert found["objective"] == pytest.approx(exact["objective"], rel=1e-2)
+
+
+def test_labelled_features_may_be_more_precise_than_the_pool(library):
+    pool = make_pool(n=40)
+    given = {"features": library(pool.features.astype(np.float32)), "random_state": 0}
+    one = sabal.select(5, **given, labeled_features=library(pool.features[:9]))
+    two = sabal.select(5, **given, labeled_features=library(pool.features[:9].astype(np.float32)))
+    np.testing.assert_array_equal(one.indices, two.indices)
+
+
 def test_copies_of_what_is_labelled_come_last():
     pool = make_pool(n=40)
     probs = np.full_like(pool.probs, 1.0 / pool.probs.shape[1])
@@ -185,6 +206,7 @@ def test_a_sample_stands_for_a_large_pool(monkeypatch):
         {"atoms": "kernel", "radius": 2.0},
         {"alpha": 2.0, "radius": 2.0},
         {"radius": 0.0},
+        {"radius": 1e-200},
         {"radius": "wide"},
     ],
 )

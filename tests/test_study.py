@@ -207,6 +207,9 @@ def test_a_torn_line_is_told_of_and_loses_no_other(tmp_path, cut):
     assert [each.seed for each in records] == [0, 2]
     assert records[0] == one
     assert bad == 1
+    path.write_text("")
+    append_line(one, path)
+    assert read_lines(path, Record) == ([one], 0)
     path.write_text("something else\n")
     with pytest.raises(FileError, match="to begin with task"):
         read_lines(path, Record)

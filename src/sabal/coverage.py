@@ -37,7 +37,7 @@ from sabal.arrays import (
 from sabal.operators import row_norms_squared
 
 BLOCK_BYTES = 3 * 2**20
-"""Rows of the kernel that are held at a time."""
+"""Rows of the kernel that are computed at a time."""
 
 LEAST_BLOCK = 32
 """Rows below which a product of matrices does not pay."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
+from sabal.checks import check_whole
 from sabal.cli.parse import parse_names
 from sabal.cli.root import app
 from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
@@ -90,7 +91,7 @@ def study(
     if corrections:
         unused = {"--configurations": configurations, "--minutes": minutes, "--list": show_list}
         for flag, value in unused.items():
-            if value:
+            if value is not None and value is not False:
                 raise InputError(f"--corrections without {flag}", "both", "leave one of them out")
         _correct(chosen_tasks, tasks, seeds, jobs, data, out, report, as_json)
         return
@@ -142,14 +143,18 @@ def _correct(
     from sabal.experiments.corrections.show import print_rungs, progress
     from sabal.experiments.study.report import FOLDER
 
+    check_whole(jobs, "jobs")
     file = out / FOLDER / FILE
+    failed: dict[str, str] = {}
     words: dict[str, object] = {"--tasks": named}
     if not report:
         states = open_states(tasks, seeds, read_current(file, tasks))
         missing = _missing([task for task, _, _ in states], data)
         able = [state for state in states if state[0].dataset not in missing]
         with _kept(), progress(len(able)) as on_step:
-            measure(able, file.parent, data=data, jobs=jobs, on_step=on_step)
+            failed = measure(able, file.parent, data=data, jobs=jobs, on_step=on_step)
+        for name, reason in failed.items():
+            _say(f"failed: {name}: {reason}")
         words |= {"--seeds": seeds, "--jobs": jobs, "--data": data}
     lines = read_current(file, tasks)
     if not lines:
@@ -162,6 +167,8 @@ def _correct(
     else:
         print_rungs(lines)
         print(f"Written to {out / 'corrections.md'}")
+    if failed:
+        raise typer.Exit(1)
 
 
 def _run(

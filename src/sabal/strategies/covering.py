@@ -11,6 +11,7 @@ from sabal.arrays import (
     CACHE_BYTES,
     Array,
     beside,
+    namespace,
     power_of_two,
     row_chunks,
     take_rows,
@@ -35,8 +36,14 @@ RANDOM_BATCHES = 5
 ROUNDING = 1e-12
 """Squared distances below this share of the squared norms are rounding."""
 
+MOST_ROUNDING = 1e-3
+"""Of an exponent of the kernel: beyond, single precision would decide what is near."""
+
 ALL_SURE = "the model is sure of every item: all are covered alike"
-ALL_EQUAL = "all features are equal: items differ in their uncertainty only"
+ALL_EQUAL = (
+    "all features are equal, or equal to those of labelled items: items differ in their "
+    "uncertainty only"
+)
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,9 @@ def cover_pool(
     if not reach:
         warnings.append(ALL_EQUAL)
     mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
-    coverage = Coverage(points_MD, mass_M, labeled_LD, radius * reach or 1.0)
+    reach_of_one = radius * reach or 1.0
+    points_MD, labeled_LD = _precise(points_MD, labeled_LD, reach_of_one)
+    coverage = Coverage(points_MD, mass_M, labeled_LD, reach_of_one)
     batches = [rng.choice(mass_M.size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
     cover = coverage.greedy(budget, others=batches)
     if cover.idle:
@@ -139,4 +148,25 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
     size = points_MD.shape[0]
     mean_D = beside(Dense(points_MD).combine(np.full(size, 1.0 / size)), points_MD)
     points_MD -= mean_D
-    return points_MD, None if labeled_LD is None else labeled_LD / unit - mean_D, unit
+    if labeled_LD is not None:
+        xp = namespace(points_MD, labeled_LD)
+        labeled_LD = xp.astype(labeled_LD / unit, points_MD.dtype, copy=False) - mean_D
+    return points_MD, labeled_LD, unit
+
+
+def _precise(
+    points_MD: Array, labeled_LD: Array | None, reach: float
+) -> tuple[Array, Array | None]:
+    """Both in double precision, where single precision is too coarse for distances of `reach`."""
+    xp = namespace(points_MD)
+    largest = max(
+        float(np.max(row_norms_squared(each)))
+        for each in (points_MD, labeled_LD)
+        if each is not None and each.shape[0]
+    )
+    if float(xp.finfo(points_MD.dtype).eps) * largest <= MOST_ROUNDING * reach**2:
+        return points_MD, labeled_LD
+    points_MD = xp.astype(points_MD, xp.float64, copy=False)
+    if labeled_LD is not None:
+        labeled_LD = xp.astype(labeled_LD, xp.float64, copy=False)
+    return points_MD, labeled_LD

@@ -19,6 +19,9 @@ from sabal.strategies.covering import RANDOM_BATCHES, cover_pool
 
 COVERAGE = "coverage"
 
+SMALLEST_RADIUS = 1e-6
+"""As a multiple of the measured one: far below it, an item covers nothing but itself."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sparse:
@@ -205,7 +208,7 @@ class Sabal(SabalGreedy):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.radius is not None:
-            check_number(self.radius, "radius", above=0.0)
+            check_number(self.radius, "radius", above=SMALLEST_RADIUS)
         foreign = self._options_of_atoms()
         if self.atoms == COVERAGE and foreign:
             raise InputError(

@@ -1,4 +1,7 @@
-"""Algorithms 1 and 2 to the letter, and with one correction after the other.
+"""Algorithms 1 and 2 as they are printed, and with one correction after the other.
+
+What the paper leaves open is as in Sabal on every rung: tau is 1, T at most 300, and IHT ends when
+its weights have settled.
 
 For measuring alone: every step reads the whole pool, and weights are kept for all n items, as they
 are printed. `sabal.Greedy` and `sabal.ProximalIHT` are what the last rung of either becomes when it
@@ -23,7 +26,7 @@ class Rung:
     """One of the algorithms, with these corrections.
 
     whole_batch: S is carried and has b items at the end; as printed, De-bias and the batch are of
-        the weights that are positive, and what was clipped is neither adjusted again nor asked for.
+        the weights that are not zero, and what was clipped is neither adjusted again nor asked for.
     best_step: greedy ranks by the decrease of the best step, not to first order (line 3).
     best_iterate: of all iterations the best is returned, not the last.
     exact_prox: the true minimum of line 6.

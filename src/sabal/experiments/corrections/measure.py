@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from sabal.checks import check_whole
-from sabal.errors import SabalWarning
+from sabal.errors import SabalError, SabalWarning
 from sabal.experiments.corrections.ladder import GREEDY, IHT, Batch, Rung, Whole, climb
 from sabal.experiments.curves import Point
 from sabal.experiments.parallel import side_by_side
@@ -66,9 +67,10 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Point):
-    """A rung of a state that is done."""
+    """A rung of a state that is done, or why the state cannot be."""
 
-    line: Line
+    line: Line | None = None
+    error: str = ""
 
 
 def open_states(
@@ -93,8 +95,12 @@ def read_current(path: Path, tasks: Sequence[Task]) -> list[Line]:
     """The lines of tasks and settings as they are now, each once."""
     current = {(task.name, digest_of(task, settings)) for task in tasks for _, settings in LADDERS}
     lines, _ = read_lines(path, Line)
-    once = {(each.task, each.seed, each.labels, each.algorithm, each.rung): each for each in lines}
-    return [each for each in once.values() if (each.task, each.digest) in current]
+    once = {
+        (each.task, each.seed, each.labels, each.algorithm, each.rung): each
+        for each in lines
+        if (each.task, each.digest) in current
+    }
+    return list(once.values())
 
 
 def measure(
@@ -104,16 +110,39 @@ def measure(
     data: Path | None,
     jobs: int,
     on_step: Callable[[Point], None] = lambda point: None,
-) -> None:
-    """Every rung of these states, each added to FILE in `folder` when it is done."""
+) -> dict[str, str]:
+    """Every rung of these states, each added to FILE in `folder` when it is done.
+
+    The states that failed, and why: the others go on.
+    """
+    failed: dict[str, str] = {}
 
     def hear(point: Point) -> None:
-        if isinstance(point, Step):
+        if isinstance(point, Step) and point.line is not None:
             append_line(point.line, folder / FILE)
-        on_step(point)
+            on_step(point)
+        elif isinstance(point, Step):
+            failed[f"{point.strategy}/seed {point.seed}"] = point.error
 
     if states:
-        side_by_side([partial(steps, *state, data) for state in states], jobs, hear)
+        try:
+            side_by_side([partial(_told, *state, data) for state in states], jobs, hear)
+        except BrokenProcessPool:
+            raise SabalError(
+                "workers that come to the end of their states",
+                "one that was killed, perhaps for want of memory",
+                "go on with fewer --jobs, or see what kills them; every line is kept",
+            ) from None
+    return failed
+
+
+def _told(task: Task, seed: int, number: int, data: Path | None) -> Iterator[Step]:
+    """The steps of one state; one that cannot be done must not end the others, and is told of."""
+    try:
+        yield from steps(task, seed, number, data)
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        yield Step(f"{task.name}/round {number}", seed, -1, 0, 0.0, 0.0, error=reason)
 
 
 def steps(task: Task, seed: int, number: int, data: Path | None) -> Iterator[Step]:

@@ -20,7 +20,18 @@ States = dict[tuple[str, int, int], Line]
 SAME = 1e-9
 """Of what separates random batches from chosen ones: no change of f."""
 
-HEADER = ("rung", "states", "asked", "short", "f lower", "higher", "fall", "rises", "accuracy")
+HEADER = (
+    "rung",
+    "states",
+    "asked",
+    "short",
+    "f lower",
+    "higher",
+    "fall",
+    "above random",
+    "rises",
+    "accuracy",
+)
 
 ELSEWHERE = (
     "The other corrections have no rung. That the bonus for uncertainty is a heuristic (5) changes "
@@ -39,7 +50,9 @@ class RungRow:
     lower, higher: states where f is below, or above, that of the rung before; fall: by how much, as
         a share of what separates random batches from the last rung (median). A random batch is
         compared by accuracy alone.
-    rises: iterations after which f was higher than before, in the mean.
+    above_random: states where f is above that of random batches. Where the last rung's is, a fall
+        has no measure, and is left out.
+    rises: iterations after which f was higher than before, in the mean; greedy has none.
     accuracy: the difference in points, over tasks.
     """
 
@@ -50,7 +63,8 @@ class RungRow:
     lower: int | None
     higher: int | None
     fall: float | None
-    rises: float
+    above_random: int
+    rises: float | None
     accuracy: Difference | None
 
 
@@ -94,7 +108,8 @@ def _row(before: States, own: States, last: States, follows: bool) -> RungRow:
         lower=int(np.sum(changed & (falls > 0))) if follows else None,
         higher=int(np.sum(changed & (falls < 0))) if follows else None,
         fall=float(np.median(falls[able] / whole[able])) if follows and able.any() else None,
-        rises=float(np.mean([line.rises for line in mine])),
+        above_random=sum(line.objective > line.chance for line in mine),
+        rises=float(np.mean([line.rises for line in mine])) if mine[0].algorithm == 2 else None,
         accuracy=difference([float(np.mean(each)) for each in gained.values()]),
     )
 
@@ -114,18 +129,21 @@ def write_page(lines: Sequence[Line], told: Sequence[str], out: Path) -> None:
         f"[{FILE}](study/{FILE}), which `sabal study --corrections` adds to: a model "
         f"trained on the first labels, or on these and {ROUNDS[-1]} batches more that were "
         "drawn at random. From each state every rung of the "
-        "ladders below takes one batch at the settings that the paper prints, and the model is "
-        "trained anew with its labels. The rungs add one correction after the other (numbered as "
-        "in [the list](../method.md#3-what-the-paper-prints-and-what-is-right)), so that a row "
-        "says what its correction does with those above it in place.",
+        "ladders below takes one batch at the alpha and beta that the paper prints (its step is 1, "
+        "and IHT ends after 300 iterations or when its weights have settled: the paper leaves that "
+        "open), and the model is trained anew with its labels. The rungs add one correction after "
+        "the other (numbered as in "
+        "[the list](../method.md#3-what-the-paper-prints-and-what-is-right)), so that a row says "
+        "what its correction does with those above it in place.",
         "",
         "- *asked*: labels asked for, of the b that may be, in the mean; *short*: states in which "
         "there were fewer than b.",
         "- *f lower*, *higher*: states in which the objective is below or above that of the rung "
         f"before; *fall*: by how much, as a share of what separates the mean of {RANDOM_BATCHES} "
-        "random batches from the last rung (median; above 100 %, random batches were better than "
-        "the rung before).",
-        "- *rises*: iterations after which f was higher than before.",
+        "random batches from the last rung (the median over states where that is below; above "
+        "100 %, random batches were better than the rung before).",
+        "- *above random*: states in which f is above that of random batches with weights of 1.",
+        "- *rises*: iterations after which f was higher than before, be it by rounding.",
         "- *accuracy*: after training with the batch, in points, against the rung before (the "
         "first: against a random batch of b), in the mean over tasks with a 95 % interval.",
         "",
@@ -147,7 +165,8 @@ def cells(row: RungRow) -> list[str]:
         _text(row.lower, "d"),
         _text(row.higher, "d"),
         _text(row.fall, ".2%"),
-        f"{row.rises:.1f}",
+        str(row.above_random),
+        _text(row.rises, ".1f"),
         difference_text(row.accuracy),
     ]
 

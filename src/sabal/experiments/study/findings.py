@@ -29,8 +29,8 @@ class Findings:
 
     ranked, held_out: what was run on which task; only the former count in what follows.
     known: the ranking of the baselines and `sabal`; by_batch: the same on tasks with batches of one
-        size; paper: with the paper's method, where that was
-        run; candidates: with the candidates instead.
+        size; paper: with the paper's method, where that was run; candidates: with the candidates
+        instead.
     effects: what each change to the paper's method brings.
     unranked: what was run on too few tasks to be ranked: it would take all others down with it.
     names, wins: who beats whom, on how many tasks; the candidates last.

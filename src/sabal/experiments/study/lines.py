@@ -32,9 +32,8 @@ def append_line(line: Any, path: Path) -> None:
     columns = columns_of(type(line))
     make_folder(path.parent)
     try:
-        fresh = not path.exists()
         with path.open("ab+") as file:
-            if fresh:
+            if file.seek(0, os.SEEK_END) == 0:
                 file.write((",".join(columns) + "\n").encode())
             elif not _ends_whole(file):
                 file.write(CUT_SHORT)
@@ -48,8 +47,6 @@ def append_line(line: Any, path: Path) -> None:
 
 
 def _ends_whole(file: Any) -> bool:
-    if file.seek(0, os.SEEK_END) == 0:
-        return True
     file.seek(-1, os.SEEK_END)
     return bool(file.read(1) == b"\n")
 
@@ -75,12 +72,12 @@ def read_lines(path: Path, kind: type[L]) -> tuple[list[L], int]:
         )
     found, bad = [], 0
     for line in lines[1:]:
-        values = next(csv.reader([line]), [])
         try:
+            values = next(csv.reader([line]), [])
             if not line.endswith("\n"):
                 raise ValueError("a line without an end")
             given = dict(zip(columns, values, strict=True))
             found.append(kind(**{name: types[name](text) for name, text in given.items()}))
-        except ValueError:
+        except (ValueError, csv.Error):
             bad += bool(line.strip())
     return found, bad

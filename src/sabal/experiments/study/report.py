@@ -93,14 +93,12 @@ def _page(findings: Findings, scope: Scope, pictures: set[str]) -> str:
         "",
         *_ranking_lines(findings.known, findings),
         *_picture("ranks", "Mean ranks as bars", pictures),
-        f"The same by the size of the batch, with the area less that of `{DEFAULT}` in brackets:",
-        "",
         *batch_lines(findings),
         "## The paper's method, printed and corrected",
         "",
         "With the settings that the paper prints for LeNet-5 on MNIST, on the tasks where it was "
-        "run. In every row exactly b items are labelled: as printed, the algorithms ask for fewer. "
-        "Correction by correction: `sabal study --corrections`.",
+        "run. In every row exactly b items are labelled: as printed, the algorithms at times ask "
+        "for fewer. Correction by correction: `sabal study --corrections`.",
         "",
         *_ranking_lines(findings.paper, findings),
         *effect_lines(findings),

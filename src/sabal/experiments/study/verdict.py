@@ -43,7 +43,9 @@ def batch_lines(findings: Findings) -> list[str]:
         if places:
             cells = [_place_text(places[name]) for name in names]
             rows.append([f"{size:,}", str(len(found.tasks)), *cells])
-    return as_table(["batch", "tasks", *names], rows)
+    table = as_table(["batch", "tasks", *names], rows)
+    what = f"The same by the size of the batch, with the area less that of `{DEFAULT}` in brackets:"
+    return [what, "", *table] if table else []
 
 
 def _place_text(place: Place) -> str:

@@ -95,7 +95,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell, then stop: the worker may be in the middle of a step."""
-        self._tell_stopping()
+        # Whoever listened may be gone; the worker has to be stopped all the same.
+        with contextlib.suppress(OSError):
+            self._tell_stopping()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
