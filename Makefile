@@ -36,7 +36,7 @@ lint: .venv/full
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/bandit -q -c pyproject.toml -r src scripts
+	$(BIN)/bandit -q -c pyproject.toml -r src scripts research
 	$(BIN)/python scripts/audit.py
 
 docs: .venv/full
@@ -45,13 +45,13 @@ docs: .venv/full
 	@echo "Open site/index.html"
 
 bench: .venv/full
-	$(BIN)/sabal bench
+	$(BIN)/python -m research bench
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
 
 torture: .venv/full
-	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/test_labeling_kills.py tests/test_file_kills.py
+	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/labeling/test_kills.py tests/core/test_file_kills.py
 
 load: .venv/full
 	$(BIN)/python scripts/label_load.py --annotators 50 --seconds 120

@@ -20,7 +20,7 @@ import rooms_picture
 
 FRONT_DOORS = {
     "sabal": ("select", "select_pool", "query"),
-    "sabal.pools.cluster": ("select_on_ray", "score_with_ray"),
+    "sabal.pools.ray": ("select_on_ray", "score_with_ray"),
 }
 """Where users come in: every parameter is explained."""
 

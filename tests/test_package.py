@@ -89,7 +89,7 @@ def test_the_command_runs_from_the_wheel(installed, tmp_path):
 
 def test_importing_the_adapters_imports_none_of_the_other_packages():
     others = ("torch", "skorch", "skactiveml", "modAL", "transformers", "sklearn", "matplotlib")
-    code = f"import sys, sabal.adapters; print([m for m in {others} if m in sys.modules])"
+    code = f"import sys, sabal.integrations; print([m for m in {others} if m in sys.modules])"
     assert call(sys.executable, "-c", code).strip() == "[]"
 
 
@@ -97,7 +97,7 @@ def test_an_adapter_whose_package_is_missing_says_what_to_install():
     code = (
         "import sys; sys.modules['skactiveml'] = None\n"
         "import sabal\n"
-        "try: import sabal.adapters.activeml\n"
+        "try: import sabal.integrations.activeml\n"
         "except sabal.SabalError as error: print(error)"
     )
     assert "pip install scikit-activeml" in call(sys.executable, "-c", code)

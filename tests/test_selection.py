@@ -10,7 +10,7 @@ import pytest
 
 import sabal
 from makers import make_pool
-from sabal.files import write_whole
+from sabal.core.files import write_whole
 
 
 def selection(ids=None):

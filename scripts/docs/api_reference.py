@@ -11,10 +11,10 @@ from typing import Any
 MODULES = {
     "sabal": "Choosing. The core: NumPy, SciPy and the array library of your inputs.",
     "sabal.models": "PyTorch networks, and posteriors whose samples a whole pool shares.",
-    "sabal.adapters": "Beside other packages.",
-    "sabal.pools.cluster": "Pools on a Ray cluster.",
-    "sabal.loop": "Choose, ask, train, and again.",
-    "sabal.oracle": "Who answers when the loop asks.",
+    "sabal.integrations": "Beside other packages.",
+    "sabal.pools.ray": "Pools on a Ray cluster.",
+    "sabal.loop.rounds": "Choose, ask, train, and again.",
+    "sabal.loop.oracle": "Who answers when the loop asks.",
 }
 WIDTH = 88
 """A signature that is longer has a line for every parameter."""

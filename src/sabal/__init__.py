@@ -1,27 +1,58 @@
-"""Sabal chooses what to label next: batch active learning by sparse approximation."""
+"""Sabal chooses what to label next: batch active learning by sparse approximation.
 
-from sabal.api import select, select_pool
-from sabal.errors import SabalError, SabalWarning
-from sabal.estimators import query
-from sabal.formulate import (
-    curvature_problem,
-    gradient_problem,
-    kernel_problem,
-    posterior_problem,
-)
-from sabal.labels import (
-    apply_temperature,
-    cross_validated_temperature,
-    fit_temperature,
-    predictive_mean,
-)
-from sabal.outputs import Outputs
-from sabal.problem import Problem
-from sabal.selection import Selection
-from sabal.solvers import Greedy, ProximalIHT, Solution, refit
-from sabal.strategies import Strategy
+Names are loaded on first use, so that `import sabal` takes next to no time.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sabal.api import select, select_pool
+    from sabal.errors import SabalError, SabalWarning
+    from sabal.estimators import query
+    from sabal.pools.outputs import Outputs
+    from sabal.predictions.calibration import (
+        apply_temperature,
+        cross_validated_temperature,
+        fit_temperature,
+        predictive_mean,
+    )
+    from sabal.selection import Selection
+    from sabal.sparse.formulate import (
+        curvature_problem,
+        gradient_problem,
+        kernel_problem,
+        posterior_problem,
+    )
+    from sabal.sparse.problem import Problem
+    from sabal.sparse.solvers import Greedy, ProximalIHT, Solution, refit
+    from sabal.strategies.base import Strategy
 
 __version__ = "0.1.0"
+
+_MODULES = {
+    "sabal.api": ("select", "select_pool"),
+    "sabal.errors": ("SabalError", "SabalWarning"),
+    "sabal.estimators": ("query",),
+    "sabal.pools.outputs": ("Outputs",),
+    "sabal.predictions.calibration": (
+        "apply_temperature",
+        "cross_validated_temperature",
+        "fit_temperature",
+        "predictive_mean",
+    ),
+    "sabal.selection": ("Selection",),
+    "sabal.sparse.formulate": (
+        "curvature_problem",
+        "gradient_problem",
+        "kernel_problem",
+        "posterior_problem",
+    ),
+    "sabal.sparse.problem": ("Problem",),
+    "sabal.sparse.solvers": ("Greedy", "ProximalIHT", "Solution", "refit"),
+    "sabal.strategies.base": ("Strategy",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "Greedy",
@@ -46,3 +77,17 @@ __all__ = [
     "select",
     "select_pool",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module that defines it."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'sabal' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return [*__all__, "__version__"]

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sabal.arrays import generator, seed_of
-from sabal.checks import check_budget
+from sabal.core.arrays import generator, seed_of
+from sabal.core.checks import check_budget
+from sabal.core.memory import parse_bytes
 from sabal.errors import InputError
-from sabal.formulate import RandomState
-from sabal.losses import SOFTMAX
-from sabal.memory import parse_bytes
-from sabal.outputs import Outputs, Part
+from sabal.pools.outputs import Outputs, Part
+from sabal.predictions import SOFTMAX
 from sabal.selection import Selection
+from sabal.sparse.formulate import RandomState
 from sabal.strategies import make_strategy, plain_options, strategies
 from sabal.strategies.base import Strategy, require, suits
 

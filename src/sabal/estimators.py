@@ -9,15 +9,15 @@ import numpy as np
 
 from sabal.api import choose
 from sabal.errors import InputError
-from sabal.formulate import RandomState
-from sabal.labels import (
+from sabal.pools.outputs import Outputs
+from sabal.predictions.calibration import (
     apply_temperature,
     check_instance,
     cross_validated_temperature,
     log_probs_of,
 )
-from sabal.outputs import Outputs
 from sabal.selection import Selection
+from sabal.sparse.formulate import RandomState
 
 DENSE_COLUMNS = 2048
 """Sparse features up to this many columns are made dense as they are; wider ones are projected."""

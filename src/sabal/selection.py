@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.files import write_text_whole, write_whole
 from sabal.errors import FileError
-from sabal.files import write_text_whole, write_whole
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")

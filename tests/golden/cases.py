@@ -95,9 +95,7 @@ KERNEL = ("kernel", "curvature")
 
 def requests():
     """(key, strategy, options): every strategy, and those variants that take another path."""
-    yield from (
-        (f"sabal-kernel/{atoms}", "sabal-kernel", {"atoms": atoms}) for atoms in KERNEL
-    )
+    yield from ((f"sabal-kernel/{atoms}", "sabal-kernel", {"atoms": atoms}) for atoms in KERNEL)
     plain = (
         "sabal sabal-greedy sabal-iht random entropy margin least-confidence bald power-bald "
         "batchbald bayesian-coreset kcenter badge bait typiclust cluster-margin"

@@ -14,9 +14,9 @@ from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import cases  # noqa: E402
+import cases
 
-import sabal  # noqa: E402
+import sabal
 
 FILE = Path(__file__).with_name("batches.json")
 OLD = {"sabal-kernel": "sabal"}
@@ -66,12 +66,10 @@ def record(case, pool, arrays, path, strategy, options, seed):
 
 
 def on_ray(case, path, budget, name, seed, options, arrays):
-    from sabal.pools.cluster import select_on_ray
+    from sabal.pools.ray import select_on_ray
 
     try:
-        batch = select_on_ray(
-            path, budget, strategy=name, workers=2, random_state=seed, **options
-        )
+        batch = select_on_ray(path, budget, strategy=name, workers=2, random_state=seed, **options)
     except sabal.SabalError as error:
         return {case + "/ray": str(type(error).__name__)}
     return {case + "/ray": entry(batch)}

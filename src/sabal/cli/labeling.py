@@ -227,7 +227,7 @@ def export(
 
     Example: `sabal export pets --format csv --out labels.csv`
     """
-    from sabal.files import write_text_whole
+    from sabal.core.files import write_text_whole
     from sabal.labeling.exchange import export_bytes, export_file, format_of, label_config
     from sabal.labeling.exchange.label_studio import LOCAL_FILES
     from sabal.labeling.project import Project

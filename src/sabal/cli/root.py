@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 
 import sabal
+from sabal.__main__ import INTERRUPTED
 from sabal.errors import SabalError
-from sabal_start import INTERRUPTED
 
 app = typer.Typer(
     name="sabal",
@@ -25,6 +25,11 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    run(app)
+
+
+def run(app: typer.Typer) -> None:
+    """Run the commands of `app`, and end the process with an exit code."""
     try:
         result = app(standalone_mode=False)
     except SabalError as error:

@@ -11,10 +11,10 @@ import numpy as np
 import typer
 
 from sabal.api import choose
-from sabal.arrays import to_numpy
 from sabal.cli.parse import parse_engine, parse_options
 from sabal.cli.root import app, only_answers_on_stdout
 from sabal.cli.waiting import waiting
+from sabal.core.arrays import to_numpy
 from sabal.errors import FileError, SabalWarning
 from sabal.selection import check_destination
 
@@ -66,8 +66,8 @@ def select(
 
     Example: `sabal select pool.npz --budget 100 --out batch.csv`
     """
+    from sabal.cli.terminal import print_selection
     from sabal.pools import NAMES, read_pool
-    from sabal.show import print_selection
 
     options = parse_options(option or [])
     parse_engine(engine, address=address, workers=workers)
@@ -78,7 +78,7 @@ def select(
         # Warnings are part of the evidence and printed with it.
         warnings.simplefilter("ignore", SabalWarning)
         if engine == "ray":
-            from sabal.pools.cluster import Cluster, choose_on_ray
+            from sabal.pools.ray import Cluster, choose_on_ray
 
             cluster = Cluster(address, workers, memory=memory, scratch=scratch)
             what = f"choosing {budget:,} items on the cluster"
@@ -127,7 +127,7 @@ def strategies(
 
     Example: `sabal strategies --json`
     """
-    from sabal.show import print_strategies, strategy_rows
+    from sabal.cli.terminal import print_strategies, strategy_rows
 
     if as_json:
         print(json.dumps(strategy_rows()))

@@ -15,7 +15,7 @@ from sabal.labeling.settings import Settings
 from sabal.labeling.store import Chosen, Lesson
 from sabal.labeling.store.records import CHECK, TRAIN
 from sabal.labeling.why import beliefs, reasons
-from sabal.loop import choose_batch, round_seed
+from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection
 
 

@@ -1,7 +1,7 @@
 """The engine: what a worker does for a project, one step at a time, every step a row.
 
 Features, then the first batch; whenever enough of the latest batch is answered: train, measure,
-choose the next. The choosing and the seeds are those of `sabal.loop`. With `choose_at` = 1 and
+choose the next. The choosing and the seeds are those of `sabal.loop.rounds`. With `choose_at` = 1 and
 `check_share` = 0 the rounds are those of a simulation with the same seed.
 """
 
@@ -13,15 +13,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.files import make_folder
 from sabal.labeling.choosing import choose_for_people
 from sabal.labeling.features import Features
 from sabal.labeling.heads import LENET, Head, make_head, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, Lesson, Training
 from sabal.labeling.store.records import CHECK, TRAIN
-from sabal.loop import round_seed
+from sabal.loop.rounds import round_seed
 
 ROUNDING = 1e-9
 

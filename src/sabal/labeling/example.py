@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sabal.files import make_folder, write_whole
+from sabal.core.files import make_folder, write_whole
 from sabal.labeling.project import SETTINGS, Project
 
 SCALE = 8

@@ -11,8 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.files import make_folder
 from sabal.labeling.settings import Settings, read_settings, write_settings
 from sabal.labeling.sources import read_source
 from sabal.labeling.store import Item, Store

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sabal.checks import check_choice, check_flag, check_number, check_whole
+from sabal.core.checks import check_choice, check_flag, check_number, check_whole
+from sabal.core.files import write_text_whole
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
-from sabal.files import write_text_whole
-from sabal.loop import Plan
+from sabal.loop.rounds import Plan
 from sabal.strategies import make_strategy
 
 KINDS = ("image", "text")

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sabal.arrays import row_chunks
+from sabal.core.arrays import row_chunks
 from sabal.labeling.heads import Head
 from sabal.labeling.store import Lesson
-from sabal.uncertainty import margin
+from sabal.predictions.uncertainty import margin
 
 NEIGHBOURS = 3
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sabal.checks import check_choice
+from sabal.core.checks import check_choice
 from sabal.errors import InputError
 from sabal.models.augment import crop_flip
 from sabal.models.inputs import (

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sabal.checks import check_whole
+from sabal.core.checks import check_whole
 from sabal.errors import InputError
 from sabal.models.inputs import Headed, check_headed, evaluating
 from sabal.models.seeds import Stream, generator_of

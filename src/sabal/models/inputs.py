@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sabal.arrays import to_host
-from sabal.checks import check_whole
+from sabal.core.arrays import to_host
+from sabal.core.checks import check_whole
 from sabal.errors import InputError
 
 Items = Tensor | np.ndarray

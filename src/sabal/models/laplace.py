@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sabal.checks import check_choice, check_number, check_whole
+from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.errors import InputError
 from sabal.models.inputs import (
     Headed,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from sabal.checks import check_number
+from sabal.core.checks import check_number
 from sabal.errors import InputError
 
 Shape = tuple[int, ...]

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from sabal.checks import check_choice, check_whole
+from sabal.core.checks import check_choice, check_whole
 from sabal.errors import InputError, UnknownNameError
 from sabal.models.inputs import Headed
 from sabal.models.layers import (

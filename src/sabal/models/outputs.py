@@ -10,9 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sabal.arrays import CHUNK_BYTES, row_chunks
-from sabal.atoms import Atoms, posterior_atoms
-from sabal.checks import check_log_probs, check_whole
+from sabal.core.arrays import CHUNK_BYTES, row_chunks
+from sabal.core.checks import check_log_probs, check_whole
 from sabal.models.inputs import (
     Headed,
     Items,
@@ -27,8 +26,9 @@ from sabal.models.inputs import (
 )
 from sabal.models.posterior import Draw, Posterior, Variational
 from sabal.models.progress import Progress, ticking
-from sabal.operators import Dense
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
+from sabal.sparse.atoms import Atoms, posterior_atoms
+from sabal.sparse.operators import Dense
 
 
 def pool_outputs(
@@ -89,7 +89,7 @@ def pool_atoms(
 ) -> Atoms:
     """Posterior atoms of the pool, n x K, without n x K x C numbers ever being in memory at once.
 
-    The same as `sabal.atoms.posterior_atoms` of the outputs' `log_probs`.
+    The same as `sabal.sparse.atoms.posterior_atoms` of the outputs' `log_probs`.
     """
     pool = _Pool(network, x, posterior, samples, batch_size, seed, device, progress)
     return pool.atoms()

@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 import torch
 
-from sabal.checks import check_whole
+from sabal.core.checks import check_whole
 
 
 class Stream(IntEnum):

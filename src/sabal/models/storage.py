@@ -10,8 +10,8 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from sabal.core.files import write_whole
 from sabal.errors import FileError, InputError, SabalError
-from sabal.files import write_whole
 from sabal.models.inputs import Headed, placed
 from sabal.models.networks import build
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sabal.checks import check_choice, check_number, check_whole
+from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.errors import InputError
 from sabal.models.batches import TrainingData
 from sabal.models.inputs import (

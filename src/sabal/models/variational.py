@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sabal.checks import check_number, check_whole
+from sabal.core.checks import check_number, check_whole
 
 INITIAL_MEAN_STD = 0.05
 INITIAL_RHO = -4.0

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, is_array_api_obj
 
-from sabal.arrays import Array, as_array, to_numpy
-from sabal.checks import check_same_items
+from sabal.core.arrays import Array, as_array, to_numpy
+from sabal.core.checks import check_same_items
+from sabal.core.memory import SHARE, parse_bytes
 from sabal.errors import InputError, UnknownNameError, did_you_mean
-from sabal.memory import SHARE, parse_bytes
 from sabal.pools.contents import PER_ITEM, Contents, contents_of
 from sabal.pools.scratch import Scratch, removed_on_error
 from sabal.pools.sinks import Numbers, Sink, Strings

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from sabal.arrays import Array, as_array
+from sabal.core.arrays import Array, as_array
 from sabal.errors import FileError, InputError
-from sabal.outputs import PARTS, Outputs
 from sabal.pools.ids import Ids
+from sabal.pools.outputs import PARTS, Outputs
 
 NAMES = ("id", *PARTS, "labeled_features")
 PER_ITEM = ("id", *PARTS)

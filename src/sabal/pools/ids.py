@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.memory import SHARE
+from sabal.core.rows import RawRows
 from sabal.errors import FileError, InputError
-from sabal.memory import SHARE
-from sabal.rows import RawRows
 
 CHUNK = 65_536
 """Ids that are looked at together."""

@@ -9,13 +9,13 @@ from typing import IO, Any
 
 import numpy as np
 
-from sabal.arrays import row_chunks
+from sabal.core.arrays import row_chunks
+from sabal.core.files import BAD_ARCHIVE
+from sabal.core.rows import RawRows, StoredRows, load
 from sabal.errors import FileError
-from sabal.files import BAD_ARCHIVE
-from sabal.outputs import PARTS
 from sabal.pools.contents import NAMES, Spec, unreadable
+from sabal.pools.outputs import PARTS
 from sabal.pools.sinks import Wanted
-from sabal.rows import RawRows, StoredRows, load
 
 BLOCK_BYTES = 16 * 2**20
 """What is turned from columns into rows at a time."""

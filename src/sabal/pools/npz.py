@@ -13,12 +13,12 @@ from typing import IO, Any
 
 import numpy as np
 
-from sabal.arrays import row_chunks
-from sabal.files import BAD_ARCHIVE, read_npz, unreadable_archive
+from sabal.core.arrays import row_chunks
+from sabal.core.files import BAD_ARCHIVE, read_npz, unreadable_archive
+from sabal.core.rows import RawRows
 from sabal.pools.contents import NAMES, Spec
 from sabal.pools.npy import Header, Region, read_header
 from sabal.pools.sinks import Numbers, Wanted
-from sabal.rows import RawRows
 
 PIECE_BYTES = 2**20
 """What is inflated at a time."""

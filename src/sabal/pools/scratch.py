@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.files import make_folder
 
 
 class Scratch:

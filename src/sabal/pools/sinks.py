@@ -7,10 +7,10 @@ from typing import BinaryIO
 
 import numpy as np
 
-from sabal.outputs import PARTS
+from sabal.core.rows import RawRows, StoredRows
 from sabal.pools.ids import StoredStrings, as_strings, encode, split
+from sabal.pools.outputs import PARTS
 from sabal.pools.scratch import Scratch
-from sabal.rows import RawRows, StoredRows
 
 
 class Numbers:

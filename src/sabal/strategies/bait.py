@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 import numpy as np
 from array_api_compat import device
 
-from sabal.arrays import Array, beside, namespace, to_host, top_k
-from sabal.checks import check_flag, check_number
+from sabal.core.arrays import Array, beside, namespace, to_host, top_k
+from sabal.core.checks import check_flag, check_number
 from sabal.errors import InputError
-from sabal.operators import row_norms_squared
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
+from sabal.predictions.uncertainty import margin
 from sabal.selection import Selection
+from sabal.sparse.operators import row_norms_squared
 from sabal.strategies.base import selection_of
 from sabal.strategies.fisher import Search, others
-from sabal.uncertainty import margin
 
 SURE = 1e-12
 """sum_y p_y (1 - p_y) up to this is a prediction without doubt, and without information."""

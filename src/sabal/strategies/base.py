@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from sabal.errors import InputError, SabalWarning
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
 from sabal.selection import Selection
 
 

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.arrays import (
+from sabal.core.arrays import (
     CHUNK_BYTES,
     Array,
     beside,
@@ -29,12 +29,12 @@ from sabal.arrays import (
     to_host,
     top_k,
 )
-from sabal.checks import check_number, check_whole
+from sabal.core.checks import check_number, check_whole
 from sabal.errors import InputError
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
+from sabal.predictions.uncertainty import mutual_information
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
-from sabal.uncertainty import mutual_information
 
 TIE = 1e-10
 """Gains (in nats) this close are equal; of equal ones the first in the pool is taken."""

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import top_k
-from sabal.checks import check_choice, check_number
+from sabal.core.arrays import top_k
+from sabal.core.checks import check_choice, check_number
 from sabal.errors import InputError
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
+from sabal.predictions.uncertainty import entropy, margin, most_informative
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
-from sabal.uncertainty import entropy, margin, most_informative
 
 NOTHING = 1e-12
 """Scores up to this size (nats, or probability) are rounding, and count as zero."""

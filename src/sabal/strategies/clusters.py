@@ -11,14 +11,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import Array, power_of_two, take_rows, to_numpy, top_k
-from sabal.checks import check_number, check_whole
+from sabal.core.arrays import Array, power_of_two, take_rows, to_numpy, top_k
+from sabal.core.checks import check_number, check_whole
 from sabal.errors import InputError
-from sabal.outputs import Outputs
+from sabal.pools.outputs import Outputs
+from sabal.predictions.uncertainty import margin
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
 from sabal.strategies.seeding import SquaredDistanceSampling
-from sabal.uncertainty import margin
 
 FEW_CLUSTERS = 50
 """TypiClust: up to this many clusters by k-means over all items, beyond by mini-batches."""

@@ -13,12 +13,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import row_chunks, top_k
-from sabal.atoms import VANISHING, Atoms, clipped_warning
-from sabal.checks import check_whole
-from sabal.operators import Operator
-from sabal.outputs import Outputs
+from sabal.core.arrays import row_chunks, top_k
+from sabal.core.checks import check_whole
+from sabal.pools.outputs import Outputs
 from sabal.selection import Selection
+from sabal.sparse.atoms import VANISHING, Atoms, clipped_warning
+from sabal.sparse.operators import Operator
 from sabal.strategies.base import selection_of
 
 ITERATIONS_PER_ITEM = 10

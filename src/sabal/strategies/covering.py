@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.arrays import (
+from sabal.core.arrays import (
     CACHE_BYTES,
     Array,
     beside,
@@ -17,9 +17,9 @@ from sabal.arrays import (
     take_rows,
     to_host,
 )
-from sabal.coverage import Cover, Coverage
-from sabal.formulate import NO_FEATURES, Formulation, Pool
-from sabal.operators import Dense, row_norms_squared
+from sabal.sparse.formulate import NO_FEATURES, Formulation, Pool
+from sabal.sparse.operators import Dense, row_norms_squared
+from sabal.strategies.coverage import Cover, Coverage
 
 SAMPLE = 8192
 """So many items stand for a larger pool: enough for what a batch can tell apart."""

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 from array_api_compat import device
 
-from sabal.arrays import (
+from sabal.core.arrays import (
     Array,
     beside,
     namespace,
@@ -23,10 +23,10 @@ from sabal.arrays import (
     to_numpy,
     top_k,
 )
-from sabal.checks import check_flag, check_whole
-from sabal.operators import Dense, row_norms_squared
-from sabal.outputs import Outputs
+from sabal.core.checks import check_flag, check_whole
+from sabal.pools.outputs import Outputs
 from sabal.selection import Selection
+from sabal.sparse.operators import Dense, row_norms_squared
 from sabal.strategies.base import selection_of
 from sabal.strategies.seeding import SquaredDistanceSampling
 

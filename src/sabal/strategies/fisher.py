@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sabal.arrays import Array, beside, namespace, row_chunks, take_rows, to_host
+from sabal.core.arrays import Array, beside, namespace, row_chunks, take_rows, to_host
 
 TIE = 1e-8
 """Gains this close (relatively) are equal: rounding must not tell duplicates apart."""

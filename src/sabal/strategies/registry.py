@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import UnknownNameError, did_you_mean, shown
-from sabal.losses import LOSSES
-from sabal.outputs import PARTS
+from sabal.pools.outputs import PARTS
+from sabal.predictions import LOSSES
 from sabal.strategies.bait import Bait
 from sabal.strategies.base import Strategy
 from sabal.strategies.batchbald import BatchBald

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.arrays import top_k
-from sabal.outputs import Outputs
+from sabal.core.arrays import top_k
+from sabal.pools.outputs import Outputs
 from sabal.selection import Selection
 from sabal.strategies.base import selection_of
 

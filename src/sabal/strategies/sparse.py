@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.checks import check_choice, check_flag, check_number
+from sabal.core.checks import check_choice, check_flag, check_number
 from sabal.errors import InputError
-from sabal.formulate import ATOMS, NO_FEATURES, Formulation, LocalPool, Pool
-from sabal.outputs import Outputs
-from sabal.problem import Problem
+from sabal.pools.outputs import Outputs
 from sabal.selection import Selection
-from sabal.solvers import Greedy, ProximalIHT, Solution, Solver, refit
+from sabal.sparse.formulate import ATOMS, NO_FEATURES, Formulation, LocalPool, Pool
+from sabal.sparse.problem import Problem
+from sabal.sparse.solvers import Greedy, ProximalIHT, Solution, Solver, refit
 from sabal.strategies.base import selection_of
 from sabal.strategies.covering import RANDOM_BATCHES, cover_pool
 
@@ -190,7 +190,7 @@ class SabalIHT(Sparse):
 class Sabal(SabalGreedy):
     """Our best defaults: the undecided part of the pool, covered item by item.
 
-    atoms: "auto" is "coverage" (see `sabal.coverage`), unless options of another kind are given:
+    atoms: "auto" is "coverage" (see `sabal.strategies.coverage`), unless options of another kind are given:
         then it is "kernel". Posterior atoms when there are log_probs and no features; with
         features alone (no model yet) a batch that covers the whole pool.
     uncertainty: of coverage, what makes an item count; "margin" by default.

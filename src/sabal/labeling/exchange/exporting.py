@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from sabal.core.files import write_whole
 from sabal.errors import FileError
-from sabal.files import write_whole
 from sabal.labeling.exchange.csv import write_csv
 from sabal.labeling.exchange.formats import check_format
 from sabal.labeling.exchange.jsonl import write_jsonl

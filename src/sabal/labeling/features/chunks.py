@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from sabal.checks import check_features
+from sabal.core.checks import check_features
+from sabal.core.files import make_folder, write_text_whole, write_whole
 from sabal.errors import FileError
-from sabal.files import make_folder, write_text_whole, write_whole
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
 from sabal.labeling.features.pictures import open_picture
 from sabal.labeling.features.pixels import side_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sabal.checks import check_features
+from sabal.core.checks import check_features
 from sabal.errors import FileError
 from sabal.labeling.sources.table import read_features
 from sabal.labeling.store import Item

@@ -9,7 +9,7 @@ import numpy as np
 
 from sabal.labeling.heads.choice import LENET, LINEAR, name_of_head
 from sabal.labeling.heads.linear import LinearHead, read_head
-from sabal.loop import Learner
+from sabal.loop.rounds import Learner
 
 __all__ = ["LENET", "LINEAR", "Head", "LinearHead", "make_head", "name_of_head", "read_head"]
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 import sabal.models as models
-from sabal.arrays import to_host
-from sabal.experiments.networks import NetworkLearner
-from sabal.experiments.recipes import recipe_of
+from sabal.core.arrays import to_host
+from sabal.learners.network_learner import NetworkLearner
+from sabal.learners.recipes import recipe_of
 
 # Small batches: few labels are many steps then, which is what a network from scratch needs.
 RECIPE = recipe_of("lenet5", {"epochs": 60, "batch_size": 8})

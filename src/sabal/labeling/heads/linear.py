@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sabal.core.files import write_whole
 from sabal.errors import FileError
-from sabal.experiments.estimators import EstimatorLearner, logistic
-from sabal.files import write_whole
+from sabal.learners.estimator_learner import EstimatorLearner, logistic
 
 
 class LinearHead(EstimatorLearner):

@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from sabal.checks import check_whole
+from sabal.core.checks import check_whole
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import schema
 from sabal.labeling.store.connection import Database, as_text

@@ -14,11 +14,11 @@ from urllib.parse import quote
 
 import uvicorn
 
+from sabal.__main__ import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
 from sabal.labeling.web.tokens import LEAST_LETTERS, check_token
-from sabal_start import end
 
 USUAL_PORT = 8760
 MOST_CONNECTIONS = 1_000

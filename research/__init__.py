@@ -1,0 +1,1 @@
+"""The experiments and measurements behind the documentation; not part of the package."""

@@ -1,0 +1,1 @@
+"""Scripts for `research.bench.job`: what is done in the process of one measurement."""

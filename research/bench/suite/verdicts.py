@@ -1,0 +1,207 @@
+"""What Sabal promises of speed and memory, line by line, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from research.bench.suite.figures import (
+    fewer_passes,
+    memory_share,
+    objective_gap,
+    pass_figures,
+    times_as_fast,
+)
+from research.bench.suite.fits import fit_exponent, growth_points
+from research.bench.suite.measurement import Found, Measurement
+from research.bench.suite.methods import PER_PICK, PICKED, SABAL
+from research.bench.suite.scales import Scale
+
+GAP = 0.01
+FEWER_PASSES = 10.0
+OVERHEAD = 1.3
+MEMORY_SHARE = 0.25
+RESIDENT_BYTES = 2 * 2**30
+EXPONENT = 1.1
+"""Linear, but for the noise of a measurement."""
+TRAFFIC = 1.1
+"""What a pass brings to the driver may differ by so much between pools, and not by their size."""
+
+RIVALS = {
+    "badge": "BADGE by rejection sampling (ours)",
+    f"badge{PER_PICK}": "BADGE with a pass per pick (the plain algorithm)",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A line of what is promised; `met` is None where it was not (or not all) measured."""
+
+    what: str
+    goal: str
+    measured: str
+    met: bool | None
+
+    @property
+    def answer(self) -> str:
+        """The verdict in words."""
+        return {True: "met", False: "not met", None: "not measured"}[self.met]
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "verdict": self.answer}
+
+
+def verdicts(rows: Sequence[Measurement], scale: Scale) -> list[Verdict]:
+    """Every line, whatever was measured."""
+    found = Found(rows)
+    return [
+        *_objective(found, scale),
+        *_speed(found, scale),
+        _iht(found, scale),
+        *_memory(found, scale),
+        *_disk(found, scale),
+        *_cluster(found, scale),
+    ]
+
+
+def _objective(found: Found, scale: Scale) -> Iterator[Verdict]:
+    for method in PICKED:
+        yield _judged(
+            f"{method}: objective short of that with a pass per pick",
+            f"at most {100 * GAP:g} % of the latter's lead over a random batch, on all shapes",
+            [objective_gap(found, shape, method) for shape in scale.shapes],
+            lambda gap: gap <= GAP,
+            lambda gap: f"{100 * gap:.2f} %",
+            worst=max,
+        )
+    shapes = [shape for shape in scale.shapes if shape.b == scale.few_passes]
+    for method in PICKED:
+        yield _judged(
+            f"{method}: passes at b = {scale.few_passes:,}",
+            f"at least {FEWER_PASSES:g} times fewer than with a pass per pick",
+            [fewer_passes(found, shape, method) for shape in shapes],
+            lambda times: times >= FEWER_PASSES,
+            lambda times: f"{times:.3g} times fewer",
+            worst=min,
+        )
+
+
+def _speed(found: Found, scale: Scale) -> Iterator[Verdict]:
+    for goal in scale.speed:
+        for rival, name in RIVALS.items():
+            ratio = times_as_fast(found, goal.shape, goal.method, rival)
+            met = None
+            if ratio is not None:
+                met = ratio.value >= goal.times
+                # A bound decides in one direction only.
+                if (ratio.bound == "at least" and not met) or (ratio.bound == "at most" and met):
+                    met = None
+            yield Verdict(
+                f"{goal.method} beside {name}, {goal.shape}",
+                f"at least {goal.times:g} times as fast",
+                "nothing" if ratio is None else f"{ratio} times",
+                met,
+            )
+
+
+def _iht(found: Found, scale: Scale) -> Verdict:
+    figures = [pass_figures(found.get("passes", "sabal-iht", shape)) for shape in scale.passes]
+    return _judged(
+        "sabal-iht: time of a selection",
+        f"at most {OVERHEAD:g} times that of its bare passes",
+        [None if each is None else each.overhead for each in figures],
+        lambda times: times <= OVERHEAD,
+        lambda times: f"{times:.2f} times",
+        worst=max,
+    )
+
+
+def _memory(found: Found, scale: Scale) -> Iterator[Verdict]:
+    for method in SABAL:
+        yield _judged(
+            f"{method}: memory beyond the inputs",
+            f"at most {100 * MEMORY_SHARE:g} % of the inputs, on all shapes",
+            [memory_share(found.get("shapes", method, shape)) for shape in scale.shapes],
+            lambda share: share <= MEMORY_SHARE,
+            lambda share: f"{100 * share:.1f} %",
+            worst=max,
+        )
+
+
+def _disk(found: Found, scale: Scale) -> Iterator[Verdict]:
+    most = max(scale.disk.rows)
+    for method in ("sabal-greedy", "sabal"):
+        rows = [row for row in found.of("disk", method) if row.ok and row.fact("highest_bytes")]
+        largest = max(rows, key=lambda row: row.shape.n, default=None)
+        below = largest is not None and largest.facts["highest_bytes"] < RESIDENT_BYTES
+        complete = largest is not None and largest.shape.n == most
+        yield Verdict(
+            f"{method}: whole resident memory, {most:,} rows on disk",
+            f"below {_gibibytes(RESIDENT_BYTES)}",
+            "nothing"
+            if largest is None
+            else f"{_gibibytes(largest.facts['highest_bytes'])} at {largest.shape.n:,} rows",
+            below if complete or (largest is not None and not below) else None,
+        )
+    shapes = [scale.disk.shape(n) for n in scale.disk.rows]
+    sizes, seconds = growth_points(found, "disk", "sabal-greedy", "n", shapes)
+    fit = fit_exponent(sizes, seconds) if len(sizes) == len(shapes) else None
+    yield Verdict(
+        "sabal-greedy: growth of its time with the rows on disk",
+        f"linear: an exponent of at most {EXPONENT:g}",
+        "nothing" if fit is None else f"an exponent of {fit}",
+        None if fit is None else fit.exponent <= EXPONENT,
+    )
+
+
+def _cluster(found: Found, scale: Scale) -> Iterator[Verdict]:
+    shapes = [scale.cluster.shape(n) for n in scale.cluster.rows]
+    for method in scale.clustered:
+        rows = [found.ok("cluster", method, shape) for shape in shapes]
+        yield _judged(
+            f"{method} on Ray: the batch",
+            "that of the same pool in memory and on disk",
+            [
+                None if row is None else row.facts["same_as_memory"] and row.facts["same_as_disk"]
+                for row in rows
+            ],
+            bool,
+            lambda same: "the same" if same else "another",
+            worst=min,
+        )
+        traffic = [row.facts["bytes_per_pass"] for row in rows if row is not None]
+        complete = len(traffic) == len(shapes)
+        yield Verdict(
+            f"{method} on Ray: bytes that a pass brings to the driver",
+            f"do not grow from n = {shapes[0].n:,} to {shapes[-1].n:,}",
+            " and ".join(f"{nbytes:,}" for nbytes in traffic) or "nothing",
+            traffic[-1] <= TRAFFIC * traffic[0] if complete else None,
+        )
+
+
+def _judged(
+    what: str,
+    goal: str,
+    values: Sequence[Any],
+    good: Callable[[Any], bool],
+    show: Callable[[Any], str],
+    worst: Callable[..., Any],
+) -> Verdict:
+    """The verdict on the worst of `values`, of which some (None) may not have been measured.
+
+    One that misses the goal decides it; all have to be there for it to be met.
+    """
+    there = [value for value in values if value is not None]
+    if not there:
+        return Verdict(what, goal, "nothing", None)
+    least = worst(there)
+    partial = "" if len(there) == len(values) else f" on {len(there)} of {len(values)} shapes"
+    at_worst = " at worst" if len(there) > 1 else ""
+    met = False if not good(least) else None if partial else True
+    return Verdict(what, goal, f"{show(least)}{at_worst}{partial}", met)
+
+
+def _gibibytes(nbytes: float) -> str:
+    return f"{nbytes / 2**30:.3g} GiB"

@@ -1,0 +1,1 @@
+"""The tables of the paper, run and printed beside the printed ones."""

@@ -1,0 +1,231 @@
+"""What the runs of a study say: paired differences, ranks over tasks, and who beats whom.
+
+All comparisons are by area under the learning curve and paired by seed: runs of one task and seed
+share their data, their first labels and the seeds of their learner. "Better" and "worse" mean that
+the 95 % interval of a paired difference (Student's t, `curves.interval`) leaves out zero; it allows
+for that one comparison and no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from research.study.configurations import CHANCE, DEFAULT
+from research.study.definitions import Configuration, Task
+from research.study.records import Record, Results
+from sabal.simulate.curves import interval
+
+Areas = dict[str, dict[str, dict[int, float]]]
+"""Areas by task, configuration and seed."""
+
+
+def areas_of(
+    results: Results, tasks: Sequence[Task], configurations: Sequence[Configuration]
+) -> Areas:
+    """The area of every run; tasks and configurations without any are left out."""
+    areas: Areas = {}
+    for task in tasks:
+        for each in configurations:
+            runs = results.of(task, each)
+            if runs:
+                found = {seed: record.auc for seed, record in runs.items()}
+                areas.setdefault(task.name, {})[each.name] = found
+    return areas
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean paired difference with its interval, over so many seeds or tasks."""
+
+    mean: float
+    low: float | None
+    high: float | None
+    pairs: int
+
+    @property
+    def better(self) -> bool:
+        """Whether the interval is above zero."""
+        return self.low is not None and self.low > 0
+
+    @property
+    def worse(self) -> bool:
+        """Whether the interval is below zero."""
+        return self.high is not None and self.high < 0
+
+
+def difference(values: Sequence[float]) -> Difference | None:
+    """The mean of paired differences; None of none."""
+    mean, low, high = interval(values)
+    return None if mean is None else Difference(mean, low, high, len(values))
+
+
+def paired(one: dict[int, float], other: dict[int, float]) -> Difference | None:
+    """`one` less `other`, over the seeds that both have."""
+    return difference([one[seed] - other[seed] for seed in sorted(set(one) & set(other))])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One configuration on one task: its mean area, and how far it is from others'.
+
+    select_seconds: what choosing took in a run, all rounds together, on average.
+    """
+
+    configuration: str
+    seeds: int
+    auc: float
+    final: float
+    select_seconds: float
+    to_default: Difference | None
+    to_best: Difference | None
+    to_chance: Difference | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskTable:
+    """All configurations on one task, largest area first.
+
+    best: the baseline with the largest mean area; winners: what is better than random, the
+        candidates aside.
+    """
+
+    task: str
+    best: str | None
+    rows: list[Row]
+    winners: list[str]
+
+    def row(self, configuration: str) -> Row | None:
+        """The row of a configuration, if it was run."""
+        return next((row for row in self.rows if row.configuration == configuration), None)
+
+
+def task_table(
+    task: Task, configurations: Sequence[Configuration], results: Results
+) -> TaskTable | None:
+    """What there is to say of a task; None where nothing was run."""
+    runs = {each.name: results.of(task, each) for each in configurations}
+    areas = {name: _areas(found) for name, found in runs.items() if found}
+    if not areas:
+        return None
+    best = best_baseline(areas, configurations)
+    nothing: dict[int, float] = {}
+    rows = [
+        Row(
+            configuration=name,
+            seeds=len(found),
+            auc=float(np.mean(list(found.values()))),
+            final=float(np.mean([record.final for record in runs[name].values()])),
+            select_seconds=float(np.mean([r.select_seconds for r in runs[name].values()])),
+            to_default=None if name == DEFAULT else paired(found, areas.get(DEFAULT, nothing)),
+            to_best=None if name == best else paired(found, areas.get(best or "", nothing)),
+            to_chance=None if name == CHANCE else paired(found, areas.get(CHANCE, nothing)),
+        )
+        for name, found in areas.items()
+    ]
+    candidates = {each.name for each in configurations if each.role == "candidate"}
+    winners = [
+        row.configuration
+        for row in rows
+        if row.to_chance is not None
+        and row.to_chance.better
+        and row.configuration not in candidates
+    ]
+    rows.sort(key=lambda row: -row.auc)
+    return TaskTable(task=task.name, best=best, rows=rows, winners=winners)
+
+
+def best_baseline(
+    areas: dict[str, dict[int, float]], configurations: Sequence[Configuration]
+) -> str | None:
+    """The baseline with the largest mean area, among those with the most seeds.
+
+    A single lucky seed makes no best baseline.
+    """
+    names = [e.name for e in configurations if e.role == "baseline" and e.name in areas]
+    most = max((len(areas[name]) for name in names), default=0)
+    full = [name for name in names if len(areas[name]) == most]
+    return max(full, key=lambda name: np.mean(list(areas[name].values())), default=None)
+
+
+def _areas(runs: dict[int, Record]) -> dict[int, float]:
+    return {seed: record.auc for seed, record in runs.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A configuration in a ranking: its mean rank over tasks (1 is best), with an interval.
+
+    to_default: its mean area less that of `sabal`, over tasks.
+    """
+
+    configuration: str
+    rank: float
+    low: float | None
+    high: float | None
+    to_default: Difference | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking:
+    """Configurations by mean rank, and the tasks that these are over, with how many seeds each."""
+
+    places: list[Place]
+    tasks: dict[str, int]
+
+
+def ranking(areas: Areas, tasks: Sequence[str], compared: Sequence[str]) -> Ranking:
+    """Rank `compared` by mean area on every task where all of them share a seed.
+
+    On each task over the seeds that all of them have, and no others. Equals share their ranks.
+    """
+    from scipy.stats import rankdata
+
+    ranks: list[np.ndarray] = []
+    means: list[np.ndarray] = []
+    seeds_of_task: dict[str, int] = {}
+    for task in tasks:
+        found = areas.get(task, {})
+        if not compared or any(name not in found for name in compared):
+            continue
+        seeds = sorted(set.intersection(*(set(found[name]) for name in compared)))
+        if seeds:
+            mean = np.array([np.mean([found[name][s] for s in seeds]) for name in compared])
+            means.append(mean)
+            ranks.append(rankdata(-mean))
+            seeds_of_task[task] = len(seeds)
+    places = []
+    for k, name in enumerate(compared if ranks else ()):
+        mean_rank, low, high = interval([float(rank[k]) for rank in ranks])
+        away = None
+        if DEFAULT in compared and name != DEFAULT:
+            base = list(compared).index(DEFAULT)
+            away = difference([float(mean[k] - mean[base]) for mean in means])
+        places.append(
+            Place(
+                configuration=name,
+                rank=mean_rank or 0.0,
+                # There is no rank beyond the first and the last.
+                low=None if low is None else max(low, 1.0),
+                high=None if high is None else min(high, float(len(compared))),
+                to_default=away,
+            )
+        )
+    places.sort(key=lambda place: place.rank)
+    return Ranking(places=places, tasks=seeds_of_task)
+
+
+def win_matrix(areas: Areas, tasks: Sequence[str], names: Sequence[str]) -> np.ndarray:
+    """On how many tasks the row is better than the column."""
+    wins = np.zeros((len(names), len(names)), dtype=np.int64)
+    for task in tasks:
+        found = areas.get(task, {})
+        for i, one in enumerate(names):
+            for j in range(i):
+                away = paired(found.get(one, {}), found.get(names[j], {}))
+                if away is not None:
+                    wins[i, j] += away.better
+                    wins[j, i] += away.worse
+    return wins

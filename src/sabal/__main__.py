@@ -1,0 +1,73 @@
+"""The `sabal` command from its first moment to its last: an interrupt never ends in a traceback.
+
+This module imports next to nothing, and `import sabal` loads its names on first use: importing
+NumPy and the command line takes long enough to be interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # Importing these takes its time, too.
+    from types import FrameType
+    from typing import Any, NoReturn
+
+INTERRUPTED = 130
+"""The exit code of a command that was interrupted, as shells have it."""
+
+
+class Interrupts:
+    """What Ctrl+C does: it interrupts a command once; otherwise it ends the process, at once.
+
+    Ending at once loses nothing. Before a command runs there is nothing to lose, and everything
+    that is written is whole or absent at any moment.
+    """
+
+    def __init__(self) -> None:
+        self.command_runs = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        """Handle the signal."""
+        if not self.command_runs:
+            end()
+        self.command_runs = False
+        raise KeyboardInterrupt
+
+
+def end() -> NoReturn:
+    """End the process here and now."""
+    os.write(2, b"sabal: interrupted\n")
+    os._exit(INTERRUPTED)
+
+
+def main() -> None:
+    """Load the command line, and run it."""
+    interrupts = Interrupts()
+    # A command in the background of a script is told to ignore interrupts, and goes on doing so.
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, interrupts)
+        sys.unraisablehook = _unraisable
+    from sabal.cli import main as run
+
+    try:
+        interrupts.command_runs = True
+        run()
+    except KeyboardInterrupt:
+        end()
+    finally:
+        interrupts.command_runs = False
+
+
+def _unraisable(told: Any) -> None:
+    """An interrupt that came while Python was tidying up is an interrupt all the same."""
+    if issubclass(told.exc_type, KeyboardInterrupt):
+        end()
+    sys.__unraisablehook__(told)
+
+
+if __name__ == "__main__":
+    main()

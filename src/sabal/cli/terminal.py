@@ -1,0 +1,89 @@
+"""Results as tables in a terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from sabal.core.terminal import print_table
+from sabal.selection import Selection
+from sabal.strategies import option_names, strategies
+
+SHOWN_ITEMS = 10
+
+
+def print_selection(selection: Selection, saved_to: Path | None) -> None:
+    """The batch (its first items), what it is worth beside a random one, and any warnings."""
+    console = Console()
+    table = Table(title=f"{len(selection)} items chosen by {selection.strategy}")
+    for name in ("rank", "id", "weight", "score"):
+        table.add_column(name, justify="right")
+    for row in selection.rows()[:SHOWN_ITEMS]:
+        table.add_row(
+            str(row["rank"]), escape(str(row["id"])), f"{row['weight']:.3f}", f"{row['score']:.4g}"
+        )
+    console.print(table)
+    if len(selection) > SHOWN_ITEMS:
+        where = "--out FILE writes them all." if saved_to is None else "all are in the file."
+        console.print(f"... and {len(selection) - SHOWN_ITEMS} more: {where}")
+    if "random_batch" in selection.evidence:
+        random_batch = selection.evidence["random_batch"]
+        batches = {selection.strategy: selection.evidence, "random, on average": random_batch}
+        console.print(evidence_table(batches))
+    if selection.evidence.get("atoms") == "coverage" and not selection.evidence["labelled"]:
+        console.print("Better with --labeled FILE: a batch that knows what is labelled already.")
+    for message in selection.evidence.get("warnings", []):
+        console.print(f"Warning: {message}", style="yellow", markup=False)
+    if saved_to is not None:
+        console.print(f"Written to {saved_to}", markup=False)
+
+
+def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
+    """Objective, bias and variance of batches (evidence by name), and what finding them took."""
+    table = Table(title="Evidence (objective and bias: lower is better; variance: higher)")
+    table.add_column("batch")
+    columns = {
+        "objective": ".4g",
+        "bias": ".4g",
+        "variance": ".4g",
+        "zero_weights": "d",
+        "passes": "d",
+        "seconds": ".3f",
+    }
+    columns = {key: how for key, how in columns.items() if any(key in b for b in batches.values())}
+    for name in columns:
+        table.add_column(name.replace("_", " "), justify="right")
+    for name, figures in batches.items():
+        table.add_row(
+            name,
+            *(format(figures[key], how) if key in figures else "-" for key, how in columns.items()),
+        )
+    return table
+
+
+def strategy_rows() -> list[dict[str, Any]]:
+    """Every strategy as a dictionary of what a table of them shows."""
+    return [
+        {
+            "name": name,
+            "needs": [need.replace("|", " or ") for need in cls.needs],
+            "paper": cls.paper,
+            "cost": cls.cost,
+            "options": option_names(cls),
+        }
+        for name, cls in strategies().items()
+    ]
+
+
+def print_strategies() -> None:
+    """The table of strategies."""
+    table = Table(title="Strategies (n items, b chosen, d features, C classes, K samples)")
+    for name in ("name", "needs", "paper", "cost"):
+        table.add_column(name)
+    for row in strategy_rows():
+        table.add_row(row["name"], ", ".join(row["needs"]) or "-", row["paper"], row["cost"])
+    print_table(table)

@@ -1,0 +1,1 @@
+"""Arrays and their backends, checks, lazy rows, memory, seeds and files."""

@@ -1,0 +1,270 @@
+"""Is this input usable? Each check returns the array to use, or raises with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from array_api_compat import device
+
+from sabal.core.arrays import (
+    CACHE_BYTES,
+    Array,
+    all_finite,
+    as_array,
+    namespace,
+    row_chunks,
+    to_host,
+    to_numpy,
+)
+from sabal.errors import InputError, shown
+
+SUM_TOLERANCE = 1e-3
+"""How far a row of probabilities may be from summing to 1: room for float16 and long rows."""
+
+LARGEST_NUMBER = 1e100
+"""Of an option: its products with anything in a pool are finite."""
+
+LARGEST_WHOLE = 2**53
+"""Of an option that counts something: beyond, floats do not count in ones."""
+
+LARGEST_SQUARE = 1e280
+"""Of the length of an atom: beyond, sums and products of them leave the range of float64."""
+
+
+def check_features(value: Any, name: str = "features") -> Array:
+    """Features as an (n, d) array of finite numbers."""
+    return _finite(_with_axes(value, name, ("items", "dimensions")), name)
+
+
+def check_logits(value: Any, name: str = "logits") -> Array:
+    """Logits as an (n, classes) array of finite numbers."""
+    return _finite(_with_axes(value, name, ("items", "classes")), name)
+
+
+def check_probs(value: Any, name: str = "probs") -> Array:
+    """Probabilities as an (n, classes) array whose rows are distributions."""
+    probs_NC = _with_axes(value, name, ("items", "classes"))
+    xp = namespace(probs_NC)
+    sums_N, lowest = np.empty(probs_NC.shape[0]), np.inf
+    ones_C = _ones(probs_NC)
+    for rows in row_chunks(probs_NC.shape[0], 8 * probs_NC.shape[1]):
+        chunk = probs_NC[rows]
+        # A product with ones is the fastest sum, and NaN and infinity show in it too.
+        sums_N[rows] = to_host(chunk @ ones_C)
+        # A minimum that forgets NaN: the sums remember it.
+        lowest = min(lowest, float(xp.min(chunk)))
+    if not (lowest >= 0 and np.all(np.isfinite(sums_N))):
+        _finite(probs_NC, name)
+        raise InputError(
+            f"`{name}` to hold probabilities",
+            f"a negative entry ({lowest:.4g})",
+            "pass logits as `logits=`; log-probabilities of posterior samples as `log_probs=`",
+        )
+    _check_sums(sums_N, name)
+    return probs_NC
+
+
+def check_log_probs(value: Any, name: str = "log_probs") -> Array:
+    """Posterior log-probabilities as an (n, samples, classes) array; -inf is a probability of 0."""
+    log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
+    xp = namespace(log_probs_NKC)
+    n, samples, classes = log_probs_NKC.shape
+    ones_C = _ones(log_probs_NKC)
+    for rows in row_chunks(n, 8 * samples * classes, CACHE_BYTES):
+        chunk = log_probs_NKC[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums_NK = to_numpy(xp.exp(chunk) @ ones_C)
+        # A sum of 1 leaves no room for NaN or infinity, nor for more than the tolerance above 0.
+        if sums_NK.min() >= 1.0 - SUM_TOLERANCE and sums_NK.max() <= 1.0 + SUM_TOLERANCE:
+            continue
+        row = int(np.all(np.abs(sums_NK - 1.0) <= SUM_TOLERANCE, axis=1).argmin())
+        largest = float(xp.max(chunk[row]))
+        if np.isnan(largest) or largest > SUM_TOLERANCE:
+            raise InputError(
+                f"`{name}` to hold log-probabilities (at most 0, no NaN)",
+                f"NaN or a positive entry at item {rows.start + row}",
+                "apply log_softmax over the classes first",
+            )
+        _check_sums(sums_NK[row], f"{name}[{rows.start + row}]")
+    return log_probs_NKC
+
+
+def check_budget(budget: Any, n: int) -> int:
+    """The budget as an int between 1 and n."""
+    whole = isinstance(budget, int | np.integer) and not isinstance(budget, bool)
+    if not whole or budget < 1:
+        raise InputError(
+            "`budget` as a whole number of at least 1", shown(budget), "pass for instance budget=20"
+        )
+    if budget > n:
+        raise InputError(
+            f"`budget` of at most {n}, the size of the pool",
+            shown(budget),
+            "lower the budget or enlarge the pool",
+        )
+    return int(budget)
+
+
+def check_number(
+    value: Any, name: str, *, above: float | None = None, most: float = LARGEST_NUMBER
+) -> float:
+    """A number of at least 0, or strictly above `above`, and of at most `most`."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
+        value, bool
+    )
+    high_enough = number and (value > above if above is not None else value >= 0)
+    if not high_enough or not value <= most:
+        bound = "of at least 0" if above is None else f"above {above:g}"
+        raise InputError(
+            f"`{name}` as a number {bound} and at most {most:g}",
+            shown(value),
+            f"pass for instance {name}=1.0",
+        )
+    return float(value)
+
+
+def check_whole(value: Any, name: str, *, least: int = 1) -> int:
+    """A whole number of at least `least`."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or not least <= value <= LARGEST_WHOLE:
+        raise InputError(
+            f"`{name}` as a whole number of at least {least}",
+            shown(value),
+            f"pass for instance {name}={max(least, 1)}",
+        )
+    return int(value)
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, and nothing that merely counts as one."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"`{name}` as True or False", shown(value), "pass one of these")
+    return bool(value)
+
+
+def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
+    """One of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        raise InputError(
+            f"`{name}` as one of {', '.join(choices)}", shown(value), "pick one of these"
+        )
+    return str(value)
+
+
+def check_square(square: float, name: str) -> float:
+    """The squared length of rows of `name`, the largest or the mean, if it can be computed with."""
+    if not square <= LARGEST_SQUARE:
+        raise InputError(
+            f"`{name}` whose squared lengths are at most {LARGEST_SQUARE:g}",
+            f"{square:.3g}",
+            "divide the features by a constant; a selection depends on their scale little or not",
+        )
+    return square
+
+
+def check_same_items(**arrays: Array) -> int:
+    """The number of items that all `arrays` (by name) agree on."""
+    sizes = {name: array.shape[0] for name, array in arrays.items() if array is not None}
+    if len(set(sizes.values())) > 1:
+        raise InputError(
+            "every array to have one row per item",
+            ", ".join(f"{name} with {size} rows" for name, size in sizes.items()),
+            "pass arrays that describe the same items in the same order",
+        )
+    return next(iter(sizes.values()))
+
+
+def check_same_classes(**arrays: Array) -> None:
+    """`arrays` (by name) must have the same number of classes on their last axis."""
+    classes = {name: array.shape[-1] for name, array in arrays.items() if array is not None}
+    if len(set(classes.values())) > 1:
+        raise InputError(
+            "the same number of classes everywhere",
+            ", ".join(f"{name} with {count}" for name, count in classes.items()),
+            "give every class a column in each array, in the same order",
+        )
+
+
+def check_ids(ids: Any, n: int) -> np.ndarray:
+    """Distinct ids, one per item, as a NumPy array of integers or strings."""
+    try:
+        values = np.asarray(list(ids))
+    except (TypeError, ValueError):
+        raise InputError(
+            "`ids` as a sequence of numbers or strings", repr(type(ids)), "pass a list"
+        ) from None
+    if values.ndim != 1 or values.shape[0] != n:
+        raise InputError(
+            f"`ids` to have one entry for each of the {n} items",
+            f"shape {values.shape}",
+            "pass the ids of the pool's rows, in order",
+        )
+    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+        values = values.astype(str)
+    if values.dtype.kind not in "iuUS":
+        raise InputError(
+            "`ids` to be whole numbers or strings",
+            f"dtype {values.dtype}",
+            "convert them with str() first",
+        )
+    distinct, counts = np.unique(values, return_counts=True)
+    if distinct.shape[0] != n:
+        raise InputError(
+            "`ids` to be distinct",
+            f"{distinct[counts.argmax()]!s} {counts.max()} times",
+            "give every item an id of its own",
+        )
+    return values
+
+
+def _with_axes(value: Any, name: str, axes: tuple[str, ...]) -> Array:
+    array = as_array(value, name)
+    if array.ndim != len(axes):
+        raise InputError(
+            f"`{name}` with {len(axes)} axes ({', '.join(axes)})",
+            f"shape {tuple(array.shape)}",
+            "reshape it; one row per item comes first",
+        )
+    if 0 in array.shape:
+        raise InputError(
+            f"`{name}` with at least one of each of {', '.join(axes)}",
+            f"shape {tuple(array.shape)}",
+            "pass a pool that is not empty",
+        )
+    return array
+
+
+def _finite(array: Array, name: str) -> Array:
+    if not all_finite(array):
+        xp = namespace(array)
+        entries = int(np.prod(array.shape[1:]))
+        bad = np.concatenate(
+            [
+                to_numpy(xp.any(~xp.isfinite(array[rows]), axis=1))
+                for rows in row_chunks(array.shape[0], 8 * entries)
+            ]
+        )
+        raise InputError(
+            f"`{name}` without NaN or infinity",
+            f"{int(bad.sum())} of {bad.size} rows with some, the first at row {int(bad.argmax())}",
+            "drop or repair these rows",
+        )
+    return array
+
+
+def _ones(array: Array) -> Array:
+    """A vector of ones to multiply the last axis of `array` with."""
+    return namespace(array).ones(array.shape[-1], dtype=array.dtype, device=device(array))
+
+
+def _check_sums(sums: np.ndarray, name: str) -> None:
+    wrong = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"every row of `{name}` to sum to 1",
+            f"{int(wrong.sum())} rows that do not, the first at row {row} (sum {sums[row]:.4g})",
+            "normalise them, or pass raw scores as `logits=`",
+        )

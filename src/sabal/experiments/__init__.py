@@ -1,1 +1,0 @@
-"""Experiments: whole runs with hidden labels, compared."""

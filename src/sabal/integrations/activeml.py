@@ -1,0 +1,126 @@
+"""A query strategy for scikit-activeml."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import MissingPackageError
+from sabal.estimators import query
+from sabal.selection import Selection
+
+try:
+    from skactiveml.base import SingleAnnotatorPoolQueryStrategy, SkactivemlClassifier
+    from skactiveml.utils import (
+        MISSING_LABEL,
+        check_equal_missing_label,
+        check_type,
+        labeled_indices,
+    )
+except ImportError as error:
+    raise MissingPackageError(
+        "scikit-activeml for sabal.integrations.activeml", str(error), "pip install scikit-activeml"
+    ) from None
+
+
+class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
+    """A strategy of Sabal in the terms of scikit-activeml.
+
+        query = SabalQuery(missing_label=MISSING_LABEL, random_state=0)
+        indices = query.query(X, y, clf, batch_size=20)
+
+    strategy, options: as in `sabal.select`, the options as a dictionary.
+    clf_embedding_flag_name: as in scikit-activeml's own strategies: what makes `predict_proba`
+        return embeddings beside the probabilities. Without it the features are what the last step
+        of a wrapped scikit-learn pipeline sees, or else `X`.
+
+    After a query, `selection_` is the whole Selection, with the importance weights.
+    """
+
+    def __init__(
+        self,
+        strategy: str = "sabal",
+        options: dict[str, Any] | None = None,
+        clf_embedding_flag_name: str | dict[str, Any] | None = None,
+        missing_label: Any = MISSING_LABEL,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(missing_label=missing_label, random_state=random_state)
+        self.strategy = strategy
+        self.options = options
+        self.clf_embedding_flag_name = clf_embedding_flag_name
+
+    def query(
+        self,
+        X: Any,
+        y: Any,
+        clf: Any,
+        fit_clf: bool = True,
+        sample_weight: Any = None,
+        candidates: Any = None,
+        batch_size: int = 1,
+        return_utilities: bool = False,
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """The rows to label, first picked first, as scikit-activeml's own strategies have them.
+
+        clf: a SkactivemlClassifier; a clone of it is trained on what is labelled, unless `fit_clf`
+            is False.
+        Utilities are known of the items that were picked, and NaN for all others.
+        """
+        X, y, candidates, batch_size, return_utilities = self._validate_data(
+            X, y, candidates, batch_size, return_utilities, reset=True
+        )
+        check_type(clf, "clf", SkactivemlClassifier)
+        check_equal_missing_label(clf.missing_label, self.missing_label_)
+        X_pool, rows = self._transform_candidates(candidates, X, y, allow_only_unlabeled=True)
+        if fit_clf:
+            clf = _fitted(clf, X, y, sample_weight)
+        self.selection_ = self._choose(clf, X_pool, X, y, batch_size)
+        picked = self.selection_.indices
+        indices = picked if rows is None else rows[picked]
+        if not return_utilities:
+            return indices
+        utilities = np.full((len(indices), len(X_pool) if rows is None else len(X)), np.nan)
+        utilities[np.arange(len(indices)), indices] = self.selection_.scores
+        return indices, utilities
+
+    def _choose(
+        self, clf: Any, X_pool: np.ndarray, X: np.ndarray, y: np.ndarray, budget: int
+    ) -> Selection:
+        known = labeled_indices(y, self.missing_label_)
+        # A label distribution by cross-validation needs every class among the labels.
+        complete = np.array_equal(clf.classes_, np.unique(y[known]))
+        return query(
+            clf,
+            X_pool,
+            budget,
+            X_labeled=X[known] if complete else None,
+            y_labeled=y[known] if complete else None,
+            features=lambda: self._features(clf, X_pool),
+            labeled_features=(lambda: self._features(clf, X[known])) if len(known) else None,
+            strategy=self.strategy,
+            random_state=int(self.random_state_.randint(2**31 - 1)),
+            **(self.options or {}),
+        )
+
+    def _features(self, clf: Any, X: np.ndarray) -> np.ndarray:
+        from sklearn.pipeline import Pipeline
+
+        flag = self.clf_embedding_flag_name
+        if flag is not None:
+            _, embeddings = clf.predict_proba(
+                X, **(flag if isinstance(flag, dict) else {flag: True})
+            )
+            return np.asarray(embeddings)
+        # Before there are labels, a wrapped pipeline is not fitted, and the wrapper knows.
+        inner = clf.estimator_ if getattr(clf, "is_fitted_", False) else None
+        if isinstance(inner, Pipeline) and len(inner) > 1:
+            return np.asarray(inner[:-1].transform(X))
+        return X
+
+
+def _fitted(clf: Any, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> Any:
+    from sklearn.base import clone
+
+    return clone(clf).fit(X, y) if sample_weight is None else clone(clf).fit(X, y, sample_weight)

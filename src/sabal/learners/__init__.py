@@ -1,0 +1,1 @@
+"""Learners: what is trained between the rounds of a loop."""

@@ -1,0 +1,151 @@
+"""Pool files: .npz, .parquet (a file or a folder of them) and folders of .npy, read safely.
+
+A pool has `features` and one of `logits`, `probs`, `log_probs`; `id`, `label_probs` and (not in
+Parquet, whose columns are all of one length) `labeled_features` if wanted.
+Nothing is unpickled, ever.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from sabal.core.checks import check_same_items
+from sabal.core.memory import SHARE, parse_bytes
+from sabal.errors import FileError, InputError
+from sabal.pools.contents import (
+    PER_ITEM,
+    Contents,
+    Spec,
+    check_names,
+    check_spec,
+    contents_of,
+)
+from sabal.pools.npy import NpyFolder
+from sabal.pools.npz import NpzFile
+from sabal.pools.parquet import ParquetPool
+from sabal.pools.scratch import Scratch, removed_on_error
+from sabal.pools.sinks import Wanted
+
+
+class Source(Protocol):
+    """A pool of some format."""
+
+    path: Path
+    names: list[str]
+
+    def whole(self) -> dict[str, np.ndarray]:
+        """Every array a pool may have, in memory."""
+
+    def specs(self) -> dict[str, Spec]:
+        """Every array a pool may have, unread."""
+
+    def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
+        """The same rows of some arrays."""
+
+
+def read_pool(
+    path: str | Path,
+    *,
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    rows: range | tuple[int, int] | None = None,
+) -> Contents:
+    """The pool at `path`; what kind of file it is follows from its ending or its content.
+
+    memory: bytes (or "2GB") that work on the pool may take. Arrays of more than a quarter of it
+        stay on disk and are read by rows when asked for; None reads everything.
+    scratch: a folder for what has to be unpacked for that, Parquet and compressed archives; None
+        for the system's folder for temporary files. It goes with the pool.
+    rows: only the rows from a first up to a last one.
+    """
+    source = _open(Path(path))
+    granted = None if memory is None else parse_bytes(memory)
+    if granted is None and rows is None:
+        return _whole(source)
+    specs = source.specs()
+    items = _items(source, specs)
+    if not items:
+        return _whole(source)
+    size = check_same_items(**items)
+    start, stop = _range(rows, size)
+    count = stop - start
+    needed = sum(spec.nbytes for spec in items.values()) * count // max(1, size)
+    stored = granted is not None and needed > granted // SHARE
+    if not stored and rows is None:
+        return _whole(source)
+    with removed_on_error(Scratch(scratch)) as folder:
+        spilled = sum(spec.spilled for spec in items.values()) * count // max(1, size)
+        with folder.filling(spilled if stored else 0):
+            arrays = source.read(list(items), Wanted(start, stop, stored, folder))
+        if "labeled_features" in specs:
+            everything = Wanted(0, specs["labeled_features"].shape[0], False, folder)
+            arrays |= source.read(["labeled_features"], everything)
+        return contents_of(arrays, source.names, granted)
+
+
+def pool_size(path: str | Path) -> int:
+    """How many items the pool at `path` has, without reading it."""
+    source = _open(Path(path))
+    items = _items(source, source.specs())
+    if not items:
+        raise FileError(
+            f"a pool with some of {', '.join(PER_ITEM)}",
+            f"{source.path} with {', '.join(source.names)}",
+            "add an array with a row for every item",
+        )
+    return check_same_items(**items)
+
+
+def _whole(source: Source) -> Contents:
+    arrays = source.whole()
+    check_names(source.path, source.names, arrays)
+    return contents_of(arrays, source.names)
+
+
+def _items(source: Source, specs: dict[str, Spec]) -> dict[str, Spec]:
+    """What has a row for every item."""
+    check_names(source.path, source.names, specs)
+    for name, spec in specs.items():
+        check_spec(name, spec)
+    return {name: specs[name] for name in PER_ITEM if name in specs}
+
+
+def _range(rows: range | tuple[int, int] | None, size: int) -> tuple[int, int]:
+    if rows is None:
+        return 0, size
+    start, stop, step = (
+        (rows.start, rows.stop, rows.step) if isinstance(rows, range) else (*rows, 1)
+    )
+    if not 0 <= start < stop <= size or step != 1:
+        raise InputError(
+            f"`rows` between 0 and {size}, the size of the pool, at least one of them",
+            repr(rows),
+            f"pass for instance rows=(0, {size})",
+        )
+    return start, stop
+
+
+def _open(source: Path) -> Source:
+    # Unlike Path.exists, these answer for names that are too long as well.
+    folder, file = os.path.isdir(source), os.path.isfile(source)
+    if not folder and not file:
+        got = "neither at" if os.path.exists(source) else "nothing at"
+        raise FileError("a pool file or folder", f"{got} {source}", "check the path")
+    if folder:
+        if any(source.glob("*.npy")):
+            return NpyFolder(source)
+        if any(source.glob("*.parquet")):
+            return ParquetPool(source)
+    elif source.suffix == ".npz":
+        return NpzFile(source)
+    elif source.suffix == ".parquet":
+        return ParquetPool(source)
+    raise FileError(
+        "a .npz file, a .parquet file, or a folder of .parquet or .npy files",
+        str(source),
+        "save the pool as one of these",
+    )

@@ -1,0 +1,162 @@
+"""The label distribution q: what the labels of the pool will be, as well as can be told.
+
+q is not the model's raw prediction p. With q = p every gradient atom is exactly zero, so q has to
+come from somewhere else: held-out labels (temperature scaling), cross-validation, or a posterior.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sabal.core.arrays import Array, as_array, namespace, to_host, to_numpy
+from sabal.core.checks import (
+    check_log_probs,
+    check_logits,
+    check_number,
+    check_same_items,
+    check_whole,
+)
+from sabal.errors import InputError
+
+LOG_TEMPERATURE_BOUNDS = (np.log(1e-2), np.log(1e2))
+
+
+def softmax(logits_NC: Array) -> Array:
+    """Probabilities from logits, over the last axis, without overflow."""
+    xp = namespace(logits_NC)
+    shifted = xp.exp(logits_NC - xp.max(logits_NC, axis=-1, keepdims=True))
+    return shifted / xp.sum(shifted, axis=-1, keepdims=True)
+
+
+def apply_temperature(logits: Any, temperature: float) -> Array:
+    """Q = softmax(logits / T); T > 1 makes the prediction less sure."""
+    temperature = check_number(temperature, "temperature", above=0.0)
+    return softmax(check_logits(logits) / temperature)
+
+
+def predictive_mean(log_probs: Any) -> Array:
+    """q_j = mean_k p_k(y | x_j) over posterior samples (n, samples, classes)."""
+    return mean_probs(check_log_probs(log_probs))
+
+
+def mean_probs(log_probs_NKC: Array) -> Array:
+    """The same of log-probabilities that have been checked."""
+    xp = namespace(log_probs_NKC)
+    return xp.mean(xp.exp(log_probs_NKC), axis=1)
+
+
+def fit_temperature(logits: Any, labels: Any) -> float:
+    """The temperature T that makes softmax(logits / T) fit held-out `labels` best.
+
+    The negative log-likelihood is convex in 1/T, hence has one minimum in log T too; it is found
+    by a bounded search. Logits that separate the labels without an error are best at T = 0; some
+    small T, from where on the likelihood no longer changes, comes back.
+    """
+    logits_NC = to_host(check_logits(logits))
+    n, classes = logits_NC.shape
+    labels_N = _check_labels(labels, n, classes)
+    centred_NC = logits_NC - logits_NC.max(axis=1, keepdims=True)
+    of_label_N = centred_NC[np.arange(n), labels_N]
+
+    def negative_log_likelihood(log_temperature: float) -> float:
+        scale = np.exp(-log_temperature)
+        log_normaliser_N = np.log(np.exp(scale * centred_NC).sum(axis=1))
+        return float(np.mean(log_normaliser_N - scale * of_label_N))
+
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        negative_log_likelihood,
+        bounds=LOG_TEMPERATURE_BOUNDS,
+        method="bounded",
+        options={"xatol": 1e-6},
+    )
+    return float(np.exp(found.x))
+
+
+def cross_validated_temperature(
+    estimator: Any, X: Any, y: Any, *, folds: int = 5, random_state: int | None = 0
+) -> float:
+    """A temperature for a scikit-learn classifier when no labels are held out.
+
+    Clones of `estimator` are trained on all folds but one and predict the one left out; the
+    temperature is fitted to these predictions. Held-out rows of a class that a clone never saw
+    (rare with more than a few labels a class) cannot be scored and are left out.
+    """
+    from sklearn.base import clone
+    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.utils import _safe_indexing
+
+    folds = check_whole(folds, "folds", least=2)
+    check_instance(estimator)
+    y = np.asarray(y)
+    rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if y.ndim != 1 or y.size != rows:
+        raise InputError(
+            "one label for every row of the labelled items",
+            f"{rows} rows and labels of shape {y.shape}",
+            "pass rows and labels of the same items",
+        )
+    classes, class_N, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if classes.size < 2 or y.size < 4:
+        raise InputError(
+            "at least 4 labelled items of at least 2 classes",
+            f"{y.size} items of {classes.size} classes",
+            "label more, or pass `label_probs`",
+        )
+    # Every fold should see every class; with a class of one item none can, and plain folds do.
+    stratified = counts.min() >= 2
+    splitter_class = StratifiedKFold if stratified else KFold
+    splits = min(folds, int(counts.min()) if stratified else y.size)
+    splitter = splitter_class(splits, shuffle=True, random_state=random_state)
+
+    log_probs, targets = [], []
+    for train, held_out in splitter.split(np.zeros(y.size), class_N):
+        if np.unique(class_N[train]).size < 2:
+            continue
+        model = clone(estimator).fit(_safe_indexing(X, train), y[train])
+        probs_NC = np.asarray(model.predict_proba(_safe_indexing(X, held_out)), dtype=np.float64)
+        columns = np.searchsorted(classes, model.classes_)
+        known = np.isin(class_N[held_out], columns)
+        # A class unknown to the clone has probability zero there.
+        full_NC = np.zeros((held_out.size, classes.size))
+        full_NC[:, columns] = probs_NC
+        log_probs.append(log_probs_of(full_NC[known]))
+        targets.append(class_N[held_out][known])
+    return fit_temperature(np.concatenate(log_probs), np.concatenate(targets))
+
+
+def check_instance(estimator: Any) -> None:
+    """A class in place of an estimator is a frequent slip."""
+    if isinstance(estimator, type):
+        raise InputError(
+            "an estimator", f"the class {estimator.__name__}", f"pass {estimator.__name__}()"
+        )
+
+
+def log_probs_of(probs_NC: Array) -> Array:
+    """Log p with zeros read as the smallest positive number of the dtype."""
+    xp = namespace(probs_NC)
+    tiny = xp.finfo(probs_NC.dtype).smallest_normal
+    return xp.log(xp.clip(probs_NC, min=tiny))
+
+
+def _check_labels(labels: Any, n: int, classes: int) -> np.ndarray:
+    values = as_array(labels, "labels")
+    check_same_items(logits=np.empty((n, 1)), labels=values)
+    numbers = to_numpy(values)
+    if numbers.ndim != 1 or not np.array_equal(numbers, np.floor(numbers)):
+        raise InputError(
+            "`labels` as one whole number per item",
+            f"shape {numbers.shape}, dtype {numbers.dtype}",
+            "pass class indices, not one-hot rows",
+        )
+    if numbers.min() < 0 or numbers.max() >= classes:
+        raise InputError(
+            f"`labels` between 0 and {classes - 1}, the columns of `logits`",
+            f"{int(numbers.min())} to {int(numbers.max())}",
+            "encode the labels as column numbers",
+        )
+    return numbers.astype(np.int64)

@@ -1,0 +1,99 @@
+"""Data sets for experiments, by name: public ones, arrays, folders of images, tables of texts."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from pathlib import Path
+
+import numpy as np
+
+from sabal.core.checks import check_whole
+from sabal.core.files import read_npz
+from sabal.errors import FileError, UnknownNameError
+from sabal.simulate.datasets.dataset import (
+    PARTS,
+    Arrays,
+    Dataset,
+    assemble,
+    split_parts,
+)
+from sabal.simulate.datasets.downloads import SOURCES, public_arrays
+from sabal.simulate.datasets.names import DIGITS
+from sabal.simulate.datasets.own_files import TEST_SHARE, image_arrays, text_arrays
+
+__all__ = ["NAMES", "Dataset", "load"]
+
+NAMES = ("digits", *SOURCES)
+"""The data sets that have a name of their own."""
+
+DIGITS_TEST_SHARE = 0.3
+
+
+def load(
+    name: str,
+    *,
+    data_dir: str | Path | None = None,
+    seed: int = 0,
+    progress: bool = True,
+    image_size: int = 32,
+    text_column: str = "text",
+    label_column: str = "label",
+) -> Dataset:
+    """The data set called `name`.
+
+    name: one of NAMES; `npz:FILE` with x_train, y_train, x_test, y_test, or x and y; a folder with
+    a sub-folder of images for every class; a .csv file with a column of texts and one of labels.
+    data_dir: a folder that is searched for NAME.npz before a public data set is downloaded.
+    seed: decides which fifth of every class is the test set, where the data set does not say.
+    progress: whether to show how far downloading and reading are, on a terminal.
+    image_size, text_column, label_column: for folders of images and .csv files.
+    """
+    check_whole(seed, "seed", least=0)
+    if name == "digits":
+        return assemble(name, _digits(), class_names=DIGITS)
+    if name in SOURCES:
+        arrays = public_arrays(name, data_dir, progress)
+        return assemble(name, arrays, class_names=SOURCES[name].class_names)
+    if name.startswith("npz:"):
+        return assemble(name, _npz(Path(name.removeprefix("npz:")).expanduser(), seed))
+    path = Path(name).expanduser()
+    if name and path.suffix.lower() == ".csv":
+        return assemble(name, text_arrays(path, text_column, label_column, seed), kind="texts")
+    if name and os.path.isdir(path):
+        return assemble(name, image_arrays(path, image_size, seed, progress))
+    raise _unknown(name)
+
+
+def _digits() -> Arrays:
+    """scikit-learn's 1,797 digits of 8 x 8 pixels, always split in the same way."""
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    # From 0 to 16 there, from 0 to 255 in every other set of images.
+    images = np.round(digits.images * (255 / 16)).astype(np.uint8)
+    return split_parts(images, digits.target, DIGITS_TEST_SHARE, seed=0)
+
+
+def _npz(path: Path, seed: int) -> Arrays:
+    _, arrays = read_npz(path, (*PARTS, "x", "y"))
+    if all(part in arrays for part in PARTS):
+        return arrays
+    if "x" in arrays and "y" in arrays:
+        return split_parts(arrays["x"], arrays["y"], TEST_SHARE, seed)
+    raise FileError(
+        f"{', '.join(PARTS)}, or x and y, in {path}",
+        f"of these only {', '.join(arrays)}" if arrays else "none of these",
+        "name the arrays so",
+    )
+
+
+def _unknown(name: str) -> UnknownNameError:
+    meant = difflib.get_close_matches(name.lower().replace("_", "-"), NAMES, n=1)
+    if Path(name).suffix == ".npz":
+        meant = [f"npz:{name}"]
+    return UnknownNameError(
+        f"a data set out of {', '.join(NAMES)}, npz:FILE, a folder of images or a .csv file",
+        f"{name!r}, which is none of these",
+        f"did you mean {meant[0]}?" if meant else "check the name or the path",
+    )

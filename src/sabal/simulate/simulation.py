@@ -1,0 +1,101 @@
+"""`sabal simulate`: run an experiment and leave a folder that tells what came of it.
+
+config.json, results.parquet (a row per strategy, seed and round), selections.parquet, curves.png
+and report.html; the journals of the runs are below runs/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from sabal.core.files import write_whole
+from sabal.errors import FileError
+from sabal.loop.journal import Journal
+from sabal.simulate.curves import Point
+from sabal.simulate.experiment import Experiment
+from sabal.simulate.html_report import write_report
+from sabal.simulate.plots import draw_curves
+from sabal.simulate.runner import run_experiment, selections_of
+
+
+def simulate(
+    experiment: Experiment,
+    folder: Path,
+    *,
+    jobs: int | None = None,
+    on_round: Callable[[Point], None] = lambda point: None,
+    engine: str = "local",
+    address: str | None = None,
+) -> list[Point]:
+    """Run what is not there yet, then write the results of all of it; see `run_experiment`."""
+    points = run_experiment(
+        experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
+    )
+    order = {name: k for k, name in enumerate(experiment.strategies)}
+    points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
+    _write_table([asdict(point) for point in points], folder / "results.parquet")
+    _write_table(selections_of(experiment, folder), folder / "selections.parquet")
+    write_pages(points, read_config(folder), folder)
+    return points
+
+
+def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -> Path:
+    """The picture and the report, from points."""
+    title = f"{config['dataset']}, {config['model']}, {config['seeds']} seeds"
+    picture = draw_curves(points, title, folder / "curves.png")
+    return write_report(points, config, picture, folder / "report.html")
+
+
+def read_points(folder: Path) -> list[Point]:
+    """The results of a run folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "results.parquet"
+    if not path.is_file():
+        raise FileError(
+            f"finished runs at {folder}",
+            "no results.parquet in it",
+            "start the command again that it was begun with (`python -m research reproduce` with --resume)",
+        )
+    try:
+        points = [Point(**row) for row in pq.read_table(path).to_pylist()]
+        for point in points:
+            point.check()
+        if not points:
+            raise ValueError("no rows")
+    except (OSError, pa.ArrowException, TypeError, ValueError) as error:
+        raise FileError(
+            f"readable results in {path}", str(error), "run the same `sabal simulate` again"
+        ) from None
+    return points
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a run folder."""
+    config = Journal(folder).config()
+    wrong = [name for name in ("dataset", "model") if not _is_text(config.get(name))]
+    wrong += ["seeds"] if type(config.get("seeds")) is not int else []
+    if wrong:
+        raise FileError(
+            f"the configuration of a run in {folder / 'config.json'}",
+            f"one without a usable {', '.join(wrong)}",
+            "run the same `sabal simulate` again, in a new folder",
+        )
+    return config
+
+
+def _is_text(value: Any) -> bool:
+    # JSON can name halves of characters, which no font has and no file takes.
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
+
+
+def _write_table(rows: list[dict[str, Any]], path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pylist(rows)
+    write_whole(path, lambda target: pq.write_table(table, target))

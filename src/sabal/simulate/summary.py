@@ -1,0 +1,119 @@
+"""Simulations in a terminal: progress with time left, then the table and the verdict."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from sabal.core.terminal import print_table
+from sabal.simulate.curves import Point, summarise, verdict
+from sabal.simulate.experiment import Experiment
+from sabal.simulate.html_report import SUMMARY_HEADER, summary_cells
+
+SHORT_HEADER = {
+    "final accuracy": "final",
+    "seconds a selection": "seconds to select",
+    "MB a selection": "MB to select",
+}
+"""What a terminal has room for."""
+
+
+class TimeLeft(ProgressColumn):
+    """The time that the rounds ahead will take, by the mean of those done since the start.
+
+    Rounds that were in the folder already took no time, and say nothing. (rich's own column looks
+    at the last half minute, in which a network may finish no round at all.)
+    """
+
+    def __init__(self, already_done: int) -> None:
+        super().__init__()
+        self.already_done = already_done
+
+    def render(self, task: Task) -> Text:
+        """The time as h:mm:ss, or dashes before the first round is done."""
+        seconds = self.seconds(task.completed, task.total or 0.0, task.finished_time, task.elapsed)
+        if seconds is None:
+            return Text("-:--:--", style="progress.remaining")
+        return Text(str(timedelta(seconds=round(seconds))), style="progress.remaining")
+
+    def seconds(
+        self, completed: float, total: float, finished: float | None, elapsed: float | None
+    ) -> float | None:
+        """What is left; None when it cannot be told yet."""
+        if finished is not None:
+            return 0.0
+        done_now = completed - self.already_done
+        if done_now <= 0 or not elapsed:
+            return None
+        return elapsed / done_now * (total - completed)
+
+
+@contextmanager
+def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
+    """A bar over all rounds of all runs.
+
+    already_done: rounds that the folder holds; they are reported too, but take no time.
+    """
+    total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
+    with progress_bar(experiment.dataset, total, already_done=already_done) as advance:
+        yield lambda point: advance(None)
+
+
+@contextmanager
+def progress_bar(
+    title: str, total: int, *, unit: str = "rounds", already_done: int = 0
+) -> Iterator[Callable[[str | None], None]]:
+    """A bar on standard error, silent when that is no terminal; what is done may bring a title."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn(f"{{task.completed}}/{{task.total}} {unit}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeLeft(already_done),
+    )
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=total)
+        yield lambda title: bar.update(task, advance=1, description=title)
+
+
+def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> None:
+    """The table of areas, the verdict, and where the rest is."""
+    summaries = summarise(points)
+    if as_json:
+        found = {"summaries": [asdict(s) for s in summaries], "verdict": verdict(summaries)}
+        print(json.dumps({**found, "report": str((folder / "report.html").resolve())}))
+        return
+    # Lean enough for 80 columns; a strategy's name is never cut.
+    table = Table(title="Areas under the learning curves", box=SIMPLE_HEAD, padding=(0, 1))
+    for name in SUMMARY_HEADER:
+        if name == "strategy":
+            table.add_column(name, no_wrap=True)
+        else:
+            table.add_column(SHORT_HEADER.get(name, name), justify="right", overflow="fold")
+    for summary in summaries:
+        table.add_row(*summary_cells(summary))
+    print_table(table)
+    console = Console()
+    console.print(verdict(summaries), style="bold", markup=False, highlight=False)
+    console.print(
+        f"The report is at {(folder / 'report.html').resolve()}", markup=False, soft_wrap=True
+    )

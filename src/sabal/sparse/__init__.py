@@ -1,0 +1,1 @@
+"""The method of the paper: atoms, the sparse approximation problem, and its solvers."""

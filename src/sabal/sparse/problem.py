@@ -1,0 +1,239 @@
+"""Problem 2 of the paper in one form that serves both units, and the steps solvers take on it.
+
+    f(w, S) = gamma ||b v - sum_{j in S} w_j a_j||^2 + beta ||w - 1||^2 - sum_{j in S} bonus_j
+
+with v = mean_j a_j and w = 0 outside S. In literal units gamma = 1/b^2 (Phi_j = a_j / b), the bonus
+is alpha sigma_j^2, and ||w - 1||^2 runs over all n items. In scale-free units gamma = 1/s^2 with
+s^2 = mean ||a_j||^2, the bonus is alpha V_j / mean V, and ||w - 1||^2 runs over S; for |S| = b the
+two regularisers differ by a constant, so that solvers need not know which units were asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sabal.core.arrays import row_chunks, to_host
+from sabal.core.checks import (
+    check_budget,
+    check_features,
+    check_number,
+    check_same_items,
+    check_square,
+)
+from sabal.errors import InputError
+from sabal.sparse.atoms import VANISHING, clipped_warning
+from sabal.sparse.items import Items, LocalItems, Terms
+from sabal.sparse.operators import Dense, Operator
+
+VANISHED = (
+    "the atoms vanish (the label distribution equals the prediction, the model is sure of every "
+    "item, losses cancel out, or features are so small that their squares do): items are ranked by "
+    "their uncertainty alone; calibrated `label_probs` (`label_means` of a regression) bring the "
+    "representation term back"
+)
+
+
+ROUNDED = (
+    "predictions, or samples of them, are so alike that rounding makes {:.0%} of the atoms, which "
+    "are their differences: it takes part in the choice; compute and pass them in float64"
+)
+SMALLEST_SQUARE = 1e-280
+"""Of atoms, in the mean: the reciprocal of less leaves the range of float64."""
+
+ROUNDED_SHARE = 0.01
+"""Of the size of atoms: less of it decides next to nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What to minimise over a batch of `budget` items and their weights."""
+
+    items: Items
+    target: np.ndarray
+    budget: int
+    terms: Terms
+    beta_outside: float
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def from_atoms(
+        cls, atoms_NM: Any, sigma2_N: Any, budget: int, *, alpha: float, beta: float
+    ) -> Problem:
+        """Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units)."""
+        atoms = check_features(atoms_NM, "atoms")
+        sigma2 = check_features(np.reshape(to_host(sigma2_N), (-1, 1)), "sigma2")[:, 0]
+        check_same_items(atoms=atoms, sigma2=sigma2)
+        if sigma2.min() < 0:
+            raise InputError(
+                "`sigma2` of at least 0", f"{sigma2.min():.4g}", "pass squared deviations"
+            )
+        return cls.literal(LocalItems(Dense(atoms), sigma2), budget, alpha=alpha, beta=beta)
+
+    @classmethod
+    def literal(
+        cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
+    ) -> Problem:
+        """Units as printed: gamma = 1/b^2, bonus alpha sigma_j^2, the norm over all n.
+
+        The uncertainty of `items` is sigma_j^2.
+        """
+        budget = check_budget(budget, items.size)
+        beta = check_number(beta, "beta")
+        terms = Terms(1.0 / budget**2, beta, check_number(alpha, "alpha"), 1.0)
+        _, vanished, heard = _heard(items)
+        warnings = (*warnings, *heard, *((VANISHED,) if vanished else ()))
+        return cls(items, _scaled_mean(items, budget), budget, terms, beta, warnings)
+
+    @classmethod
+    def scale_free(
+        cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
+    ) -> Problem:
+        """Units that mean the same on every data set: gamma = 1/s^2, bonus alpha u_j / mean u.
+
+        Atoms whose root mean square s is rounding say nothing: the representation term is left
+        out, and the uncertainty alone ranks the items.
+        """
+        budget = check_budget(budget, items.size)
+        alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
+        mean_square, vanished, heard = _heard(items)
+        warnings = (*warnings, *heard)
+        if vanished:
+            warnings = (*warnings, VANISHED)
+            alpha = alpha or 1.0
+        mean_uncertainty = float(items.survey().uncertainty.sum()) / items.size
+        terms = Terms(
+            fidelity=0.0 if vanished else 1.0 / mean_square,
+            beta=beta,
+            alpha=alpha,
+            unit=mean_uncertainty if mean_uncertainty > 0 else 1.0,
+        )
+        return cls(items, _scaled_mean(items, budget), budget, terms, 0.0, warnings)
+
+    @property
+    def size(self) -> int:
+        """The number of items in the pool."""
+        return self.items.size
+
+    @property
+    def fidelity(self) -> float:
+        """Gamma, the weight of the representation term."""
+        return self.terms.fidelity
+
+    @property
+    def beta(self) -> float:
+        """The weight of weights near 1."""
+        return self.terms.beta
+
+    # -- what a batch is worth ---------------------------------------------------------------
+
+    def objective(self, indices: Any, weights: Any) -> float:
+        """f(w, S) for the items S = `indices` with their `weights`."""
+        return self.figures(indices, weights)["objective"]
+
+    def figures(self, indices: Any, weights: Any) -> dict[str, float]:
+        """`objective` of a batch with the two terms that matter in it, `bias` and `variance`."""
+        chosen, weights_S = self._checked(indices, weights)
+        residual = self.target.copy()
+        # A few atoms at a time: a batch in float64 may be larger than all that a selection needs.
+        for rows in row_chunks(chosen.size, 2 * self.items.atom_bytes):
+            atoms = self.items.gather(chosen[rows]).to_host()
+            residual -= atoms.combine(weights_S[rows])
+        collected = self.collected(self.items.known(chosen)[0])
+        return {
+            "objective": self.value(weights_S, residual, collected),
+            "bias": self.bias(residual),
+            "variance": collected,
+        }
+
+    def value(self, weights_S: np.ndarray, residual: np.ndarray, collected: float) -> float:
+        """f(w, S) when the residual b v - sum w_j a_j and the sum of the bonuses are at hand."""
+        regulariser = self.beta * float(np.sum((weights_S - 1.0) ** 2))
+        outside = self.beta_outside * (self.size - weights_S.size)
+        return self.bias(residual) - collected + regulariser + outside
+
+    def bias(self, residual: np.ndarray) -> float:
+        """The representation term gamma ||b v - sum w_j a_j||^2."""
+        return self.fidelity * float(np.sum(residual**2))
+
+    def collected(self, uncertainty_S: np.ndarray) -> float:
+        """The uncertainty that a batch collects, sum_S bonus_j: what f subtracts."""
+        return float(np.sum(self.terms.bonus(uncertainty_S)))
+
+    # -- the steps of Algorithms 1 to 4; f_1 is f without the bonus --------------------------
+
+    def gradient(
+        self, atoms: Operator, weights: np.ndarray | float, residual: np.ndarray
+    ) -> np.ndarray:
+        """Grad f_1 at `weights` for `atoms` (all, or some): 2 beta (w - 1) - 2 gamma <a, r>."""
+        # gamma goes in before the product: with it the result is of order 1 in any dtype.
+        return 2.0 * self.beta * (weights - 1.0) - 2.0 * atoms.correlate(self.fidelity * residual)
+
+    def line_search(
+        self, residual: np.ndarray, step_sum: np.ndarray, slope: float, square: float
+    ) -> float:
+        """Algorithm 3 (LineSearch): the mu that minimises f_1(w - mu u).
+
+        `step_sum` = sum u_j a_j, `slope` = sum (w_j - 1) u_j, `square` = sum u_j^2. A direction
+        without curvature (zero atoms, beta = 0) gets mu = 0.
+        """
+        falling = self.beta * slope - self.fidelity * float(np.sum(residual * step_sum))
+        curvature = self.fidelity * float(np.sum(step_sum**2)) + self.beta * square
+        return falling / curvature if curvature > 0 else 0.0
+
+    def debias(
+        self, atoms: Operator, weights: np.ndarray, residual: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Algorithm 4 (De-bias) over `atoms`, then weights clipped at zero; with the new residual.
+
+        `atoms` are those of S, not of the positive weights as printed: a weight that was clipped
+        may come back, and S keeps its b items. With only some atoms of S the other weights stay.
+        """
+        step = self.gradient(atoms, weights, residual)
+        step_sum = atoms.combine(step)
+        slope, square = float((weights - 1.0) @ step), float(step @ step)
+        mu = self.line_search(residual, step_sum, slope, square)
+        adjusted, residual = weights - mu * step, residual + mu * step_sum
+        below = np.flatnonzero(adjusted < 0)
+        if below.size:
+            # What clipping adds to these few weights, the residual loses.
+            residual = residual + atoms.gather(below).combine(adjusted[below])
+            adjusted = np.maximum(adjusted, 0.0)
+        return adjusted, residual
+
+    def _checked(self, indices: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+        chosen, weights_S = np.asarray(indices), to_host(weights)
+        valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.shape == weights_S.shape
+        if not valid or (chosen.size and (chosen.min() < 0 or chosen.max() >= self.size)):
+            raise InputError(
+                f"`indices` between 0 and {self.size - 1}, each with one weight",
+                f"indices of shape {chosen.shape}, dtype {chosen.dtype}, "
+                f"weights of shape {weights_S.shape}",
+                "pass for instance solution.indices and solution.weights",
+            )
+        if np.unique(chosen).size != chosen.size:
+            raise InputError("distinct `indices`", "a repeated index", "name every item once")
+        return chosen.astype(np.int64), weights_S
+
+
+def _heard(items: Items) -> tuple[float, bool, tuple[str, ...]]:
+    """Mean ||a_j||^2, whether it is rounding next to the labels' variance, and what to warn of."""
+    survey = items.survey()
+    mean_square = float(survey.norms_squared.sum()) / items.size
+    variance = float(survey.variance.sum()) / items.size
+    check_square(mean_square + variance, "atoms")
+    if not np.all(np.isfinite(survey.atoms)):
+        raise InputError("atoms that are finite numbers", "NaN or infinity", "scale the features")
+    vanished = mean_square <= max(VANISHING**2 * variance, SMALLEST_SQUARE)
+    heard = clipped_warning(survey.clipped)
+    share = 0.0 if vanished else survey.rounding * float(np.sqrt(variance / mean_square))
+    if share > ROUNDED_SHARE:
+        heard = (*heard, ROUNDED.format(share))
+    return mean_square, vanished, heard
+
+
+def _scaled_mean(items: Items, budget: int) -> np.ndarray:
+    """B v: what the weighted sum of a batch has to match."""
+    return budget * (items.survey().atoms.sum(axis=0) / items.size)

@@ -1,0 +1,105 @@
+"""What learning curves say: areas, paired differences, wins and verdicts, on curves made for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sabal.simulate.curves import Point, area, areas_of, interval, summarise, verdict, wins
+
+
+def curve(strategy, seed, accuracies, start=10, step=10):
+    return [
+        Point(strategy, seed, k, start + k * step, accuracy, 0.1)
+        for k, accuracy in enumerate(accuracies)
+    ]
+
+
+def family(**gains):
+    """Five seeds of each strategy: random's curve, moved by a gain that differs a little a seed."""
+    rng = np.random.default_rng(0)
+    points = []
+    for seed in range(5):
+        base = 0.5 + 0.1 * np.arange(4) + rng.normal(scale=0.05)
+        points += curve("random", seed, base)
+        for name, gain in gains.items():
+            points += curve(name, seed, base + gain + rng.normal(scale=0.004))
+    return points
+
+
+def test_area_is_the_trapezoid_over_labels_in_percent():
+    assert area([10, 20, 40], [0.5, 0.7, 0.9]) == pytest.approx(100 * (6 + 16) / 30)
+    assert area([10], [0.5]) == 50.0
+
+
+def test_differences_are_paired_by_seed_with_students_interval():
+    points = family(better=0.05)
+    areas = areas_of(points)
+    paired = [areas["better"][s] - areas["random"][s] for s in range(5)]
+    mean, low, high = interval(paired)
+    expected = stats.t.interval(0.95, 4, np.mean(paired), stats.sem(paired))
+    assert (low, high) == pytest.approx(expected)
+    best = summarise(points)[0]
+    assert (best.strategy, best.difference) == ("better", pytest.approx(mean))
+    # The seeds differ by far more than the gain: unpaired, nothing could be seen.
+    assert np.std(list(areas["random"].values())) > 3 * np.std(paired)
+
+
+def test_labels_to_match_random_lie_on_the_line_between_points():
+    points = curve("random", 0, [0.5, 0.6, 0.7, 0.8]) + curve("fast", 0, [0.5, 0.7, 0.9, 0.9])
+    fast = next(s for s in summarise(points) if s.strategy == "fast")
+    assert fast.labels_to_match == pytest.approx(25.0)
+
+
+def test_wins_count_seeds():
+    points = family(better=0.05, worse=-0.05)
+    names, matrix = wins(points)
+    assert names == ["better", "random", "worse"]
+    assert matrix[0, 1] == 1.0
+    assert matrix[2, 0] == 0.0
+    assert np.isnan(matrix[1, 1])
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        (family(better=0.05), "helps here: better beats random"),
+        (family(same=0.0), "not helping here"),
+        (family(worse=-0.05, bad=-0.1), "hurts here"),
+        (curve("random", 0, [0.5, 0.6]) + curve("sabal", 0, [0.5, 0.7]), "one seed"),
+        (curve("sabal", 0, [0.5, 0.7]), "run `random` beside"),
+    ],
+)
+def test_the_verdict_says_what_the_curves_say(points, words):
+    assert words in verdict(summarise(points))
+
+
+def test_the_verdict_knows_a_ceiling():
+    points = []
+    for seed in range(3):
+        points += curve("random", seed, [0.99, 1.0]) + curve("sabal", seed, [0.99, 1.0])
+    said = verdict(summarise(points))
+    assert "Random ends at 100.0%" in said
+    assert "Label at random" not in said
+
+
+def test_the_verdict_waits_while_a_worthwhile_gain_is_possible():
+    points = []
+    for seed, gain in enumerate([0.1, -0.05, 0.02]):
+        points += curve("random", seed, [0.5, 0.6]) + curve("sabal", seed, [0.5, 0.6 + gain])
+    assert "cannot be told yet" in verdict(summarise(points))
+
+
+def test_many_strategies_do_not_make_one_of_them_better_by_chance():
+    """Without a true gain, one of 20 strategies looks better; the verdict must rarely say so."""
+    claimed = 0
+    for trial in range(100):
+        rng = np.random.default_rng(trial)
+        points = []
+        for seed in range(5):
+            points += curve("random", seed, [0.5, 0.6])
+            for name in range(20):
+                points += curve(f"s{name}", seed, [0.5, 0.6 + rng.normal(scale=0.02)])
+        claimed += "beats random" in verdict(summarise(points))
+    assert claimed <= 12

@@ -1,0 +1,224 @@
+"""Coverage: lazy greedy beside the plain one, the bound it rests on, and `sabal` by default."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference_coverage as reference
+import sabal
+from makers import make_pool
+from sabal.strategies import coverage, covering
+from sabal.strategies.coverage import Coverage
+
+
+def points_of(seed, n=60, d=3, copies=0):
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((n, d))
+    points[n - copies :] = points[:copies]
+    points -= points.mean(axis=0)
+    return points, rng.random(n) ** 2, rng.standard_normal((7, d))
+
+
+@pytest.fixture(params=[(8, 0), (8, 4), (10**9, 0)], ids=["small blocks", "some kept", "one block"])
+def blocks(request, monkeypatch):
+    size, kept = request.param
+    monkeypatch.setattr(coverage, "BLOCK_BYTES", size)
+    monkeypatch.setattr(coverage, "LEAST_BLOCK", 5)
+    monkeypatch.setattr(coverage, "MOST_KEPT", kept)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+@pytest.mark.parametrize("radius", [0.2, 1.0, 5.0])
+def test_picks_are_those_of_plain_greedy(blocks, labelled, radius):
+    points, mass, labeled = points_of(0)
+    labeled = labeled if labelled else None
+    found = Coverage(points, mass, labeled, radius).greedy(12)
+    picks, gains, covered = reference.greedy(points, mass, labeled, radius, 12)
+    np.testing.assert_array_equal(found.indices, picks)
+    np.testing.assert_allclose(found.gains, gains, atol=1e-12)
+    assert found.after == pytest.approx(covered @ mass / mass.sum())
+    expected = reference.weights(points, mass, labeled, radius, picks)
+    np.testing.assert_allclose(found.weights, expected, atol=1e-9)
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(2, 40),
+    d=st.integers(1, 4),
+    share=st.floats(0.01, 1.0),
+    radius=st.floats(0.05, 10.0),
+    block=st.integers(1, 50),
+    labelled=st.booleans(),
+    doubled=st.booleans(),
+)
+def test_lazy_greedy_is_greedy(seed, n, d, share, radius, block, labelled, doubled):
+    points, mass, labeled = points_of(seed, n, d, copies=n // 3 if doubled else 0)
+    labeled, budget = labeled if labelled else None, max(1, int(share * n))
+    problem = Coverage(points, mass, labeled, radius)
+    problem.block = min(n, block)
+    found = problem.greedy(budget)
+    assert len(set(found.indices.tolist())) == budget
+    assert np.all(found.weights >= 0)
+    assert found.weights.mean() == pytest.approx(1.0)
+    _, gains, covered = reference.greedy(points, mass, labeled, radius, budget)
+    # Which of two equal points comes first may depend on rounding; what they cover may not.
+    np.testing.assert_allclose(found.gains, gains, atol=2 * coverage.NOTHING)
+    assert found.after == pytest.approx(covered @ mass / mass.sum(), abs=budget * coverage.NOTHING)
+    assert np.all(np.diff(found.gains) <= 1e-12)
+
+
+def test_rows_that_count_at_few_points_are_computed_once_more_at_most():
+    points, mass, labeled = points_of(0, n=200)
+    problem = Coverage(points, mass, labeled, 0.5)
+    problem.block = 10
+    assert problem.greedy(60).rows <= 400
+
+
+def test_other_batches_cover_what_they_would_in_its_place(blocks):
+    points, mass, labeled = points_of(0)
+    rng = np.random.default_rng(0)
+    others = [rng.choice(60, size=12, replace=False) for _ in range(3)]
+    expected = [Coverage(points, mass, labeled, 1.0).share_with(each) for each in others]
+    found = Coverage(points, mass, labeled, 1.0).greedy(12, others=others)
+    np.testing.assert_allclose(found.others, expected)
+
+
+@given(seed=st.integers(0, 10**6), radius=st.floats(0.1, 3.0), budget=st.integers(1, 20))
+def test_what_is_uncovered_bounds_the_representation_error(seed, radius, budget):
+    points, mass, _ = points_of(seed, n=30)
+    found = Coverage(points, mass, None, radius).greedy(budget)
+    weights = found.weights * mass.sum() / budget
+    k = reference.kernel(points, points, radius)
+    whole = np.zeros(30)
+    whole[found.indices] = weights
+    error = (mass - whole) @ k @ (mass - whole)
+    assert error <= 2.0 * mass.sum() ** 2 * (1.0 - found.after) + 1e-9
+
+
+def test_single_precision_finds_a_batch_as_good():
+    points, mass, labeled = points_of(1, n=300, d=8)
+    double = Coverage(points, mass, labeled, 2.0).greedy(30)
+    single = Coverage(points.astype(np.float32), mass, labeled.astype(np.float32), 2.0).greedy(30)
+    assert single.after == pytest.approx(double.after, rel=1e-4)
+    exact = Coverage(points, mass, labeled, 2.0).share_with(single.indices)
+    assert exact == pytest.approx(double.after, rel=1e-4)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-4, 1e-5])
+def test_tight_clusters_are_told_apart_in_single_precision_too(spread):
+    """The same points in single and in double precision: the kernel's rounding decides nothing."""
+    rng = np.random.default_rng(0)
+    single = np.repeat(np.eye(4), 100, axis=0) + spread * rng.standard_normal((400, 4))
+    single = single.astype(np.float32)
+    found, exact = (
+        sabal.select(20, features=each, random_state=0).evidence
+        for each in (single, single.astype(np.float64))
+    )
+    assert found["objective"] == pytest.approx(exact["objective"], rel=1e-2)
+
+
+def test_labelled_features_may_be_more_precise_than_the_pool(library):
+    pool = make_pool(n=40)
+    given = {"features": library(pool.features.astype(np.float32)), "random_state": 0}
+    one = sabal.select(5, **given, labeled_features=library(pool.features[:9]))
+    two = sabal.select(5, **given, labeled_features=library(pool.features[:9].astype(np.float32)))
+    np.testing.assert_array_equal(one.indices, two.indices)
+
+
+def test_copies_of_what_is_labelled_come_last():
+    pool = make_pool(n=40)
+    probs = np.full_like(pool.probs, 1.0 / pool.probs.shape[1])
+    labeled = pool.features[:30]
+    selection = sabal.select(
+        10, features=pool.features, probs=probs, labeled_features=labeled, random_state=0
+    )
+    assert set(selection.indices.tolist()) == set(range(30, 40))
+    assert selection.evidence["labelled"] == 30
+
+
+def test_the_undecided_part_of_the_pool_is_covered():
+    rng = np.random.default_rng(0)
+    features = np.concatenate([rng.normal(-5, 1, (100, 2)), rng.normal(5, 1, (100, 2))])
+    probs = np.where(np.arange(200)[:, None] < 100, [0.999, 0.001], [0.5, 0.5])
+    selection = sabal.select(10, features=features, probs=probs, random_state=0)
+    assert np.count_nonzero(selection.indices >= 100) >= 9
+    cold = sabal.select(10, features=features, random_state=0)
+    assert 3 <= np.count_nonzero(cold.indices >= 100) <= 7
+
+
+def test_evidence_says_what_is_left_uncovered():
+    pool = make_pool(n=80)
+    selection = sabal.select(10, features=pool.features, probs=pool.probs, random_state=0)
+    evidence = selection.evidence
+    assert evidence["atoms"] == "coverage"
+    assert evidence["objective_before"] == 1.0
+    assert 0 < evidence["objective"] < evidence["random_batch"]["objective"] < 1
+    assert evidence["objective"] == pytest.approx(1.0 - selection.scores.sum())
+
+
+def test_a_model_that_is_sure_of_everything_is_declared():
+    pool = make_pool(n=30)
+    sure = np.eye(pool.probs.shape[1])[np.arange(30) % pool.probs.shape[1]]
+    with pytest.warns(sabal.SabalWarning, match="sure of every item"):
+        selection = sabal.select(5, features=pool.features, probs=sure, random_state=0)
+    cold = sabal.select(5, features=pool.features, random_state=0)
+    np.testing.assert_array_equal(selection.indices, cold.indices)
+
+
+def test_the_radius_shrinks_as_labels_come_in():
+    points, _, _ = points_of(2, n=500)
+    rng = np.random.default_rng(0)
+    few = covering.resolution(points, None, 5, np.random.default_rng(0))
+    many = covering.resolution(points, rng.standard_normal((400, 3)), 5, np.random.default_rng(0))
+    assert many < few
+    assert covering.resolution(np.zeros((9, 2)), None, 3, rng) == 0.0
+
+
+def test_a_sample_stands_for_a_large_pool(monkeypatch):
+    monkeypatch.setattr(covering, "SAMPLE", 200)
+    pool = make_pool(n=2_000)
+    outputs = {"features": pool.features, "probs": pool.probs}
+    sampled = sabal.select(20, **outputs, random_state=0)
+    assert sampled.evidence["candidates"] == 200
+    monkeypatch.setattr(covering, "SAMPLE", 8192)
+    whole = sabal.select(20, **outputs, random_state=0)
+    assert whole.evidence["candidates"] == 2_000
+    chosen = Coverage(
+        pool.features - pool.features.mean(axis=0),
+        np.array([1.0 - np.diff(np.sort(p)[-2:])[0] for p in pool.probs]),
+        None,
+        whole.evidence["radius"],
+    )
+    by_chance = whole.evidence["random_batch"]["objective"]
+    left = 1.0 - chosen.share_with(sampled.indices)
+    # Most of what looking at everything gains over a random batch.
+    assert by_chance - left > 0.5 * (by_chance - whole.evidence["objective"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"atoms": "coverage", "alpha": 2.0},
+        {"atoms": "kernel", "radius": 2.0},
+        {"alpha": 2.0, "radius": 2.0},
+        {"radius": 0.0},
+        {"radius": 1e-200},
+        {"radius": "wide"},
+    ],
+)
+def test_options_that_say_nothing_are_refused(options):
+    pool = make_pool(n=20)
+    with pytest.raises(sabal.SabalError):
+        sabal.select(3, features=pool.features, probs=pool.probs, **options)
+
+
+def test_options_of_atoms_bring_kernel_atoms_back():
+    pool = make_pool(n=40)
+    given = {"features": pool.features, "probs": pool.probs, "random_state": 0}
+    by_option = sabal.select(5, **given, alpha=2.0)
+    by_name = sabal.select(5, **given, alpha=2.0, atoms="kernel")
+    np.testing.assert_array_equal(by_option.indices, by_name.indices)
+    assert sabal.select(5, **given, radius=0.5).evidence["atoms"] == "coverage"
