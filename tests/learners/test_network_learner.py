@@ -15,7 +15,7 @@ from sabal.learners.network_learner import NetworkLearner, channel_statistics
 from sabal.learners.recipes import NETWORK_OPTIONS, RECIPES, recipe_of
 from sabal.models.networks import NETWORKS, Network
 from sabal.models.outputs import _Pool
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 from sabal.simulate.datasets.catalog import load
 
@@ -319,7 +319,7 @@ def test_other_strategies_still_get_the_whole_posterior():
 
 def test_atoms_must_be_those_of_the_pool():
     posterior = trained(BAYES).outputs(FIRST, FIRST, 3)
-    outputs = Outputs(size=39, atoms=lambda: posterior.posterior_atoms)
+    outputs = ArrayPool(size=39, atoms=lambda: posterior.posterior_atoms)
     with pytest.raises(SabalError, match="39"):
         _ = outputs.posterior_atoms
 

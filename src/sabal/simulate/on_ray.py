@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sabal.pools.ray.ray_tasks import run_on_ray
+from sabal.pools.ray.tasks import run_on_ray
 from sabal.simulate.curves import Point
 from sabal.simulate.parallel import Run, once
 
