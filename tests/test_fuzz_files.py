@@ -73,7 +73,7 @@ def test_a_folder_is_no_place_for_a_batch(pool, tmp_path):
 
 @pytest.mark.parametrize("value", ["[" * 3000, "1" * 5000])
 def test_an_option_that_is_no_json_is_a_word(value, pool):
-    answer = choose(pool, f"--option=alpha={value}")
+    answer = choose(pool, "--strategy=sabal-greedy", f"--option=alpha={value}")
     check_refusal(answer)
     assert "`alpha` as a number" in answer.err
 

@@ -15,7 +15,7 @@ import sabal
 from fuzz_arrays import DTYPES, LAYOUTS
 from fuzz_oracle import ANSWERED, REFUSED, check_error, check_selection, watched
 from fuzz_select import KINDS, NAMES
-from makers import make_pool
+from makers import by_atoms, make_pool
 
 POOL = make_pool(n=20)
 F, P, L = POOL.features, POOL.probs, POOL.log_probs
@@ -64,22 +64,31 @@ REFUSALS = {
     "log-probabilities that overflow": {"log_probs": L + 1e4},
     "a budget that cannot be printed": {"budget": 10**5000, "features": F},
     "a strategy that cannot be hashed": {"features": F, "strategy": []},
-    "atoms that are an array": {"features": F, "atoms": np.array([1, 2])},
+    "atoms that are an array": {
+        "features": F,
+        "strategy": "sabal-kernel",
+        "atoms": np.array([1, 2]),
+    },
     "refresh that is an array": {"features": F, "refresh": np.array([1, 2])},
     "badge's refresh": {**EVERYTHING, "strategy": "badge", "refresh": np.array([1, 2])},
-    "an alpha beyond floats": {**EVERYTHING, "alpha": 10**400},
-    "an alpha whose sums overflow": {**EVERYTHING, "alpha": 1e308},
+    "an alpha beyond floats": {**EVERYTHING, "strategy": "sabal-greedy", "alpha": 10**400},
+    "an alpha whose sums overflow": {**EVERYTHING, "strategy": "sabal-greedy", "alpha": 1e308},
     "more candidates than floats": {
         **EVERYTHING,
         "strategy": "cluster-margin",
         "candidates": 1e308,
     },
     "memory beyond floats": {**EVERYTHING, "strategy": "bait", "memory_gib": 1e308},
-    "a width beyond memory": {"features": F, "probs": P, "width": 2**70, "atoms": "kernel"},
+    "a width beyond memory": {
+        "features": F,
+        "probs": P,
+        "width": 2**70,
+        "strategy": "sabal-kernel",
+    },
     "a seed that no file holds": {"features": F, "random_state": 2**63},
     "gradients that overflow": {**POINT, "features": F * 1e300, "strategy": "sabal-iht"},
     "one that does": {**POINT, "features": with_entry(F, 1e300), "strategy": "sabal-greedy"},
-    "curvature that overflows": {"features": F * 1e300, "probs": P, "atoms": "curvature"},
+    "curvature that overflows": {"features": F * 1e300, "probs": P, **by_atoms("curvature")},
 }
 
 
@@ -99,8 +108,8 @@ ANSWERS = {
     "subnormal features (typiclust)": {"features": np.round(F) * 1e-320},
     "labelled items far out (bait)": {"labeled_features": F * 1e160},
     "a float32 option (bait)": {"features": F * 1e-30, "regularisation": np.float32(0.5)},
-    "an item far out (sabal)": {"features": with_entry(F, 1e39), "atoms": "kernel"},
-    "an item further out (sabal)": {"features": with_entry(F, 1e300), "atoms": "kernel"},
+    "an item far out (sabal-kernel)": {"features": with_entry(F, 1e39)},
+    "an item further out (sabal-kernel)": {"features": with_entry(F, 1e300)},
 }
 
 

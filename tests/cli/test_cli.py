@@ -119,11 +119,11 @@ def test_every_ending_holds_the_same_batch(pool_npz, tmp_path):
 
 
 def test_strategy_seed_and_options_reach_the_library(pool_npz):
-    arguments = ("--strategy", "sabal-iht", "--option", "atoms=curvature", "--option", "alpha=3")
+    arguments = ("--strategy", "sabal-kernel", "--option", "atoms=curvature", "--option", "alpha=3")
     answer = run("select", pool_npz, "--budget", 6, *arguments, "--seed", 0, "--json")
     assert answer.returncode == 0, answer.stderr
     items = json.loads(answer.stdout)["items"]
-    ids = expected_ids(strategy="sabal-iht", atoms="curvature", alpha=3)
+    ids = expected_ids(strategy="sabal-kernel", atoms="curvature", alpha=3)
     assert [item["id"] for item in items] == ids
 
 
@@ -159,7 +159,7 @@ def test_posterior_pools(tmp_path):
     answer = run("select", tmp_path / "pool.parquet", "--budget", 4, "--json")
     assert answer.returncode == 0, answer.stderr
     evidence = json.loads(answer.stdout)["evidence"]
-    assert evidence["atoms"] == "posterior"
+    assert evidence["atoms"] == "coverage"
 
 
 def test_warnings_are_printed_with_the_answer(pool_npz):

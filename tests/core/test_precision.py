@@ -134,12 +134,14 @@ def test_features_that_lost_their_digits_to_an_offset_are_told():
     probs = softmax(logits)
 
     def said(offset, dtype):
-        return warned(features=(features + offset).astype(dtype), probs=probs, atoms="kernel")
+        return warned(
+            features=(features + offset).astype(dtype), probs=probs, strategy="sabal-kernel"
+        )
 
     assert said(1e6, "float32")
     assert not said(1e6, "float64")
     assert not said(1e3, "float32")
-    assert not warned(features=np.rint(features) + 1e6, probs=probs, atoms="kernel")
+    assert not warned(features=np.rint(features) + 1e6, probs=probs, strategy="sabal-kernel")
 
 
 def test_predictions_that_differ_by_their_rounding_are_told():

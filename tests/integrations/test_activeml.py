@@ -74,7 +74,7 @@ def test_candidates_by_row_and_by_value():
 def test_classes_that_nobody_has_labelled_yet():
     few = Y.copy()
     few[np.isin(TRUTH, (7, 8, 9))] = np.nan
-    strategy = SabalQuery("sabal-greedy", {"atoms": "curvature"}, random_state=0)
+    strategy = SabalQuery("sabal-kernel", {"atoms": "curvature"}, random_state=0)
     indices = strategy.query(X, few, wrapped(pipeline()), batch_size=6)
     assert len(set(indices.tolist())) == 6
     assert np.isnan(few[indices]).all()

@@ -99,7 +99,7 @@ def scratch(tmp_path):
 
 def assert_holds(contents, ids, start=0, stop=N, arrays=ARRAYS, stored=True):
     """The rows from start to stop, of the same numbers and dtypes, with the same ids."""
-    assert contents.outputs.size == stop - start
+    assert contents.pool.size == stop - start
     assert set(contents.parts) == set(arrays)
     for name, array in arrays.items():
         part = contents.parts[name]
@@ -114,7 +114,7 @@ def assert_holds(contents, ids, start=0, stop=N, arrays=ARRAYS, stored=True):
     assert contents.ids[some].tolist() == ids[start:stop][some].tolist()
     assert contents.ids[:].tolist() == ids[start:stop].tolist()
     assert contents.ids[some].dtype.kind == ("U" if ids.dtype.kind == "U" else "i")
-    assert np.asarray(contents.outputs.ids[some]).tolist() == ids[start:stop][some].tolist()
+    assert np.asarray(contents.pool.ids[some]).tolist() == ids[start:stop][some].tolist()
 
 
 @pytest.mark.parametrize("ids", IDS)
@@ -194,7 +194,7 @@ def test_every_dtype_is_widened_as_in_memory(tmp_path, form, dtype):
     raw = (POOL.features > 0).astype(dtype)
     path = written(tmp_path, form, {"features": raw}, None)
     found = read_pool(path, memory=1).parts["features"]
-    expected = read_pool(path).outputs.features
+    expected = read_pool(path).pool.features
     np.testing.assert_array_equal(load(found), expected, strict=True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -15,23 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from sabal.pools.ray.select import select_from
 from threadpoolctl import threadpool_limits
 
 import sabal
 from makers import make_pool
-from sabal.api import choose
 from sabal.cli.root import app
 from sabal.errors import ClusterError, InputError, MissingPackageError
 from sabal.pools import read_pool
-from sabal.pools.ray import score_with_ray, select_on_ray
-from sabal.pools.ray.ray_pool import ClusterPool
-from sabal.pools.ray.ray_workers import RayCrew
+from sabal.pools.ray import RayPool, score_with_ray
+from sabal.pools.ray.ray_workers import RayWorkers
 from sabal.pools.ray.session import session
-from sabal.pools.ray.shard_sources import recipes_of
+from sabal.pools.ray.shard_sources import shard_sources
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.simulation import simulate
-from sabal.strategies import make_strategy
 
 ray = pytest.importorskip("ray")
 
@@ -57,6 +54,10 @@ def cluster():
     with threadpool_limits(1):
         yield
     ray.shutdown()
+
+
+def select_on_ray(source, budget, **options):
+    return sabal.select_pool(source, budget, engine="ray", **options)
 
 
 def arrays(*names):
@@ -90,34 +91,35 @@ def pool_folder(tmp_path_factory):
 MODEL = ("features", "probs", "label_probs")
 CASES = {
     # How many candidates a pass brings depends on where the pool is, unless `refresh` says.
-    "sabal": {"refresh": 32},
+    "sabal-kernel": {"refresh": 32},
     "sabal, coverage": {},
     "sabal-greedy": {"refresh": 32},
     "sabal-iht": {"iterations": 5},
-    "sabal, candidates": {"candidates": 5},
+    "sabal-kernel, candidates": {"candidates": 5},
     "margin": {},
     "random": {},
 }
 
 
 def test_batches_are_those_that_are_chosen_in_memory():
-    with RayCrew(recipes_of(arrays(*MODEL)), 2) as crew:
-        pool = ClusterPool(crew)
+    with RayWorkers(shard_sources(arrays(*MODEL)), 2) as held:
+        pool = RayPool(held)
         for case, options in CASES.items():
             name = case.partition(",")[0]
             expected = sabal.select(40, **arrays(*MODEL), strategy=name, random_state=3, **options)
-            strategy = make_strategy(name, options)
-            found = select_from(strategy, pool, 40, np.random.default_rng(3))
+            found = sabal.select(40, pool, strategy=name, random_state=3, **options)
             assert np.array_equal(found.indices, expected.indices), case
             assert np.array_equal(found.weights, expected.weights), case
             assert np.array_equal(found.scores, expected.scores), case
-        assert crew.replaced == 0
+        assert held.replaced == 0
 
 
 @pytest.mark.parametrize("names", [("features", "logits"), ("log_probs",)])
 def test_the_answer_has_all_that_it_has_in_memory(names):
-    expected = sabal.select(40, **arrays(*names), random_state=3, refresh=32)
-    found = select_on_ray(arrays(*names), 40, random_state=3, refresh=32)
+    strategy = "sabal-greedy" if "log_probs" in names else "sabal-kernel"
+    options = {"strategy": strategy, "random_state": 3, "refresh": 32}
+    expected = sabal.select(40, **arrays(*names), **options)
+    found = select_on_ray(arrays(*names), 40, **options)
     same_batch(found, expected)
     assert found.evidence["cluster"]["workers"] == 2
     assert found.evidence["cluster"]["replaced"] == 0
@@ -127,8 +129,9 @@ def test_the_answer_has_all_that_it_has_in_memory(names):
 @pytest.mark.parametrize("memory", [None, "400kB"])
 def test_the_batch_is_the_one_that_is_chosen_on_disk(pool_folder, memory):
     contents = read_pool(pool_folder, memory="800kB")
-    expected = choose(contents.outputs.check(), 40, "sabal", 0, {"refresh": 32})
-    found = select_on_ray(pool_folder, 40, memory=memory, random_state=0, refresh=32)
+    options = {"strategy": "sabal-kernel", "refresh": 32, "random_state": 0}
+    expected = sabal.select(40, contents.pool.check(), **options)
+    found = select_on_ray(pool_folder, 40, memory=memory, **options)
     same_batch(found, expected)
     assert found.ids[0] == f"item {found.indices[0]}"
 
@@ -144,29 +147,30 @@ def test_labelled_features_stay_with_the_driver():
         select_on_ray(arrays(*MODEL), 40, labeled_features=labeled[:, 1:])
 
 
-def kill_worker(crew, k):
-    os.kill(ray.get(crew._workers[k].process.remote()), signal.SIGKILL)
+def kill_worker(workers, k):
+    os.kill(ray.get(workers._workers[k].process.remote()), signal.SIGKILL)
 
 
 def kill_at(monkeypatch, question, times):
     """Kill the second worker when it is asked `question`, at the given times; returns them all."""
-    asked, send = [], RayCrew._send
+    asked, send = [], RayWorkers._send
 
-    def sent(crew, k, name, packed):
-        if (k, name) != (1, question):
-            return send(crew, k, name, packed)
-        asked.append(ray.get(crew._workers[k].process.remote()))
-        reference = send(crew, k, name, packed)
+    def sent(workers, k, packed):
+        if (k, pickle.loads(packed[0])[0].__name__) != (1, question):  # noqa: S301
+            return send(workers, k, packed)
+        asked.append(ray.get(workers._workers[k].process.remote()))
+        reference = send(workers, k, packed)
         if len(asked) in times:
             os.kill(asked[-1], signal.SIGKILL)
         return reference
 
-    monkeypatch.setattr(RayCrew, "_send", sent)
+    monkeypatch.setattr(RayWorkers, "_send", sent)
     return asked
 
 
 @pytest.mark.parametrize(
-    ("case", "question", "time"), [("sabal", "best", 2), ("sabal-iht", "nearest", 2)]
+    ("case", "question", "time"),
+    [("sabal-kernel", "best_items", 2), ("sabal-iht", "nearest_items", 2)],
 )
 def test_a_worker_that_is_killed_changes_nothing(monkeypatch, case, question, time):
     options = {"strategy": case, "random_state": 3, **CASES[case]}
@@ -180,23 +184,23 @@ def test_a_worker_that_is_killed_changes_nothing(monkeypatch, case, question, ti
 
 
 def test_a_worker_that_dies_while_ids_are_compared_is_replaced(monkeypatch, pool_folder):
-    compared, attempts = RayCrew._compared, []
+    compared, attempts = RayWorkers._compared, []
 
-    def compare(crew):
-        attempts.append(crew)
+    def compare(workers):
+        attempts.append(workers)
         if len(attempts) == 1:
-            kill_worker(crew, 0)
-        return compared(crew)
+            kill_worker(workers, 0)
+        return compared(workers)
 
-    monkeypatch.setattr(RayCrew, "_compared", compare)
+    monkeypatch.setattr(RayWorkers, "_compared", compare)
     found = select_on_ray(pool_folder, 5, strategy="margin")
     assert len(attempts) == 2
     assert found.evidence["cluster"]["replaced"] == 1
 
 
 def test_workers_that_die_of_a_question_are_not_replaced_for_ever(monkeypatch):
-    monkeypatch.setattr("sabal.pools.ray.ray_workers.MOST_DEATHS", 1)
-    kill_at(monkeypatch, "top", [1, 2])
+    monkeypatch.setattr("sabal.pools.ray.ray_workers.MAX_DEATHS", 1)
+    kill_at(monkeypatch, "most_uncertain", [1, 2])
     with pytest.raises(ClusterError, match="its work on rows 4096 to 10000; got 2 that died"):
         select_on_ray(arrays("logits"), 5, strategy="margin")
 
@@ -206,7 +210,8 @@ def test_what_comes_to_the_driver_does_not_grow_with_the_pool():
     for n in (10_000, 40_000):
         pool = make_pool(n=n, dimensions=6, classes=3)
         source = {"features": pool.features.astype(np.float32), "logits": pool.logits}
-        batch = select_on_ray(source, 40, random_state=0, refresh=32, width=64)
+        options = {"strategy": "sabal-kernel", "refresh": 32, "width": 64}
+        batch = select_on_ray(source, 40, random_state=0, **options)
         told.append(batch.evidence["cluster"])
     assert told[0]["bytes_per_pass"] == told[1]["bytes_per_pass"]
     # Sums come by segment, of which there are 3 and 10 here, and never more than 64.
@@ -245,7 +250,8 @@ def cli(capsys, *arguments):
 
 
 def test_the_command_line_chooses_the_same_on_ray(pool_folder, capsys):
-    command = ["select", pool_folder, "--budget", 30, "--option", "refresh=32", "--json"]
+    command = ["select", pool_folder, "--budget", 30, "--json"]
+    command += ["--strategy", "sabal-kernel", "--option", "refresh=32"]
     expected = json.loads(cli(capsys, *command))
     found = json.loads(cli(capsys, *command, "--engine", "ray", "--workers", 2, "--memory", "1MB"))
     assert found["items"] == expected["items"]
@@ -309,7 +315,7 @@ def test_a_data_set_is_scored_in_order(tmp_path):
         columns = {"id": ids[part], "x": list(x[part]), "text": ["some words"] * 1_000}
         pq.write_table(pa.table(columns), tmp_path / "data" / f"{k}.parquet", row_group_size=300)
     out = score_with_ray(tmp_path / "data", Model, tmp_path / "pool", batch_size=128)
-    pool = read_pool(out).outputs.check()
+    pool = read_pool(out).pool.check()
     assert pool.ids.tolist() == ids
     assert np.array_equal(pool.features, x)
     assert pool.logits.shape == (2_000, 3)

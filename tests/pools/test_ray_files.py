@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from local_workers import LocalCrew, short_segments, write_pool
+from local_workers import LocalWorkers, short_segments, write_pool
 from makers import make_pool
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.pools import read_pool
-from sabal.pools.ray.ray_pool import ClusterPool
+from sabal.pools.ray.ray_pool import RayPool
 from sabal.pools.ray.score_parts import parts_of, write_scores
-from sabal.pools.ray.shard_sources import FileRows, recipes_of
+from sabal.pools.ray.shard_sources import FileRows, shard_sources
 
 
 @pytest.mark.parametrize("remote", [False, True])
@@ -24,8 +24,8 @@ def test_pools_in_files_are_read_by_rows(tmp_path, remote):
     source = (tmp_path / "pool").as_uri() if remote else tmp_path / "pool"
     rows = np.array([39, 0, 12, 13, 20])
     with short_segments():
-        here = ClusterPool(LocalCrew(arrays_of_pool, 3))
-        there = ClusterPool(LocalCrew(source, 3))
+        here = RayPool(LocalWorkers(arrays_of_pool, 3))
+        there = RayPool(LocalWorkers(source, 3))
         assert there.size == 40
         assert np.array_equal(here.ids[rows], there.ids[rows])
         for name in ("features", "probs"):
@@ -38,10 +38,10 @@ def test_what_does_not_fit_a_worker_stays_on_disk(tmp_path, remote):
     write_pool(tmp_path / "pool", files=2, rows=500)
     source = (tmp_path / "pool").as_uri() if remote else tmp_path / "pool"
     (tmp_path / "scratch").mkdir()
-    recipe = recipes_of(source, memory="40kB", scratch=tmp_path / "scratch").of(200, 900)
+    recipe = shard_sources(source, memory="40kB", scratch=tmp_path / "scratch").of(200, 900)
     contents = recipe.read()
     assert list((tmp_path / "scratch").iterdir())
-    assert contents.outputs.size == 700
+    assert contents.pool.size == 700
     assert contents.ids[np.array([0, 699])].tolist() == ["item 200", "item 899"]
     del contents
 
@@ -68,16 +68,16 @@ def test_a_file_that_only_the_driver_sees_is_told_of(tmp_path):
 )
 def test_sources_that_are_no_pool(source, message):
     with pytest.raises((FileError, InputError, UnknownNameError), match=message):
-        recipes_of(source)
+        shard_sources(source)
 
 
 def test_urls_of_anything_but_parquet_are_refused(tmp_path):
     np.savez(tmp_path / "pool.npz", probs=make_pool(n=4).probs)
     with pytest.raises(FileError, match="save the pool as Parquet"):
-        recipes_of((tmp_path / "pool.npz").as_uri())
+        shard_sources((tmp_path / "pool.npz").as_uri())
     pq.write_table(pa.table({"feature": [1.0]}), tmp_path / "one.parquet")
     with pytest.raises(FileError, match="rename it to"):
-        recipes_of((tmp_path / "one.parquet").as_uri())
+        shard_sources((tmp_path / "one.parquet").as_uri())
 
 
 def test_a_data_set_is_scored_in_parts_that_cover_it(tmp_path):
@@ -131,7 +131,7 @@ def test_scores_are_written_as_a_pool(tmp_path):
         return {"features": batch["x"].astype(np.float32), "log_probs": pool.log_probs}
 
     assert write_scores(part, score, 20, tmp_path / "out.parquet")[0] == 9
-    found = read_pool(tmp_path / "out.parquet").outputs.check()
+    found = read_pool(tmp_path / "out.parquet").pool.check()
     assert np.array_equal(found.log_probs, pool.log_probs)
     assert found.features.dtype == np.float32
     assert found.ids.tolist() == list(range(9))

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from sabal.core.arrays import top_k
-from sabal.pools.sampling import drawn, priorities, uniform_numbers
+from sabal.pools.sampling import priorities, priority_sample, uniform_numbers
 
 
 def sample(sizes, count, seed):
     keys = priorities(sizes, 0, seed)
     best = top_k(keys, min(count + 1, sizes.size))
-    return drawn(best, keys[best], count, seed)
+    return priority_sample(best, keys[best], count, seed)
 
 
 def test_numbers_depend_on_the_row_and_the_seed_alone():

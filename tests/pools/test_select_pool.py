@@ -57,12 +57,12 @@ def test_a_pool_on_disk_gives_the_same_answer(name, memory, pool, folder):
 @pytest.mark.parametrize(
     "options",
     [
-        {"strategy": "sabal", "atoms": "kernel"},
-        {"strategy": "sabal", "atoms": "coverage", "uncertainty": "entropy"},
-        {"strategy": "sabal", "candidates": 5},
-        {"strategy": "sabal", "atoms": "curvature", "width": 64},
-        {"strategy": "sabal", "uncertainty": "entropy", "width": 64},
-        {"strategy": "sabal", "uncertainty": "mutual-information", "width": 64},
+        {"strategy": "sabal-kernel"},
+        {"strategy": "sabal", "uncertainty": "entropy"},
+        {"strategy": "sabal-kernel", "candidates": 5},
+        {"strategy": "sabal-kernel", "atoms": "curvature", "width": 64},
+        {"strategy": "sabal-kernel", "uncertainty": "entropy", "width": 64},
+        {"strategy": "sabal-kernel", "uncertainty": "mutual-information", "width": 64},
         {"strategy": "sabal-greedy", "atoms": "gradient"},
         {"strategy": "sabal-greedy", "atoms": "gradient", "uncertainty": "margin"},
         {"strategy": "sabal-greedy", "scale": "literal"},

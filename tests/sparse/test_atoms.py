@@ -73,7 +73,7 @@ def test_zero_probabilities_in_a_posterior_are_finite_and_declared():
         out=np.full((4, 3), -np.inf),
     )
     log_probs = np.stack([one_hot, np.roll(one_hot, 1, axis=1)], axis=1)
-    selection = sabal.select(2, log_probs=log_probs, random_state=0)
+    selection = sabal.select(2, log_probs=log_probs, strategy="sabal-greedy")
     assert len(selection) == 2
     assert np.isfinite(selection.evidence["objective"])
     assert "log-probabilities below" in " ".join(selection.evidence["warnings"])

@@ -118,7 +118,7 @@ def test_the_best_of_parts_is_the_best_of_the_whole():
     parts = []
     for rows in cut(50, [13, 20]):
         best = LocalItems(Dense(atoms[rows]), uncertainty[rows]).best(direction, ranking, 7, none)
-        shifted = Best(best.indices + rows.start, *list(vars(best).values())[1:])
+        shifted = RankedItems(best.indices + rows.start, *list(vars(best).values())[1:])
         parts.append(shifted)
     joined = RankedItems.join(parts).top(7)
     assert joined.indices.tolist() == whole.indices.tolist()

@@ -70,7 +70,7 @@ def test_steps_are_the_algorithms_lines(scale):
     support = rng.choice(40, size=5, replace=False)
     w = np.zeros(40)
     w[support] = rng.random(5)
-    operator = ours.items.operator
+    operator = ours.items.gather(np.arange(ours.size))
     atoms = operator.take(support)
     residual = ours.target - atoms.combine(w[support])
 

@@ -10,8 +10,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sabal.strategies.bayesian import Bald, PowerBald
-from sabal.strategies.coreset import BayesianCoreset
 from scipy.stats import chisquare
 
 import reference
@@ -19,7 +17,10 @@ import reference_bayesian as twin
 import sabal
 from makers import make_pool, softmax
 from sabal.pools import ArrayPool
+from sabal.strategies.bald import Bald
 from sabal.strategies.batchbald import BatchBald, Outcomes
+from sabal.strategies.bayesian_coreset import BayesianCoreset
+from sabal.strategies.power_bald import PowerBald
 
 
 def choose(strategy, budget, seed=0, **arrays):
@@ -364,7 +365,7 @@ def test_coreset_looks_for_b_items_and_tops_up_what_is_missing():
     picks, w, _, residual = twin.frank_wolfe(atoms, 20, 14)
     assert len(picks) < 14  # an iteration is not always a new item
     with pytest.warns(sabal.SabalWarning, match="14 Frank-Wolfe iterations found"):
-        selection = choose(BayesianCoreset(most_iterations=14), 20, log_probs=log_probs)
+        selection = choose(BayesianCoreset(max_iterations=14), 20, log_probs=log_probs)
     found = len(picks)
     assert selection.evidence["frank_wolfe_items"] == found
     assert selection.evidence["topped_up_items"] == 20 - found
@@ -426,7 +427,7 @@ def test_impossible_labels_are_said():
         (BatchBald, {"exact_configurations": 0}),
         (BatchBald, {"saturation": 1.0}),
         (BatchBald, {"saturation": -0.1}),
-        (BayesianCoreset, {"most_iterations": 0}),
+        (BayesianCoreset, {"max_iterations": 0}),
     ],
 )
 def test_options_are_checked(strategy, options):
@@ -442,7 +443,7 @@ STRATEGIES = [
     BatchBald(),
     BatchBald(exact_configurations=2, samples=50),
     BayesianCoreset(),
-    BayesianCoreset(most_iterations=1),
+    BayesianCoreset(max_iterations=1),
 ]
 
 

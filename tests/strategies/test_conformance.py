@@ -12,7 +12,6 @@ import sabal
 from fuzz_oracle import check_selection
 from makers import Pool, make_pool, softmax
 from sabal.strategies import strategies
-from sabal.strategies.base import require
 
 NAMES = sorted(strategies())
 BY_CHANCE = {"random", "badge", "power-bald"}
@@ -83,7 +82,7 @@ def test_only_what_is_needed_is_computed(name):
     keys = ("features", "probs", "label_probs", "log_probs")
     outputs = sabal.Outputs(size=30, **{key: part(key) for key in keys})
     strategy = strategies()[name]()
-    require(strategy, outputs)
+    strategy.require(outputs)
     strategy.select(outputs, 5, np.random.default_rng(0))
     allowed = {key for need in strategy.needs for key in need.split("|")}
     if name.startswith("sabal-"):

@@ -26,8 +26,8 @@ def points_of(seed, n=60, d=3, copies=0):
 def blocks(request, monkeypatch):
     size, kept = request.param
     monkeypatch.setattr(coverage, "BLOCK_BYTES", size)
-    monkeypatch.setattr(coverage, "LEAST_BLOCK", 5)
-    monkeypatch.setattr(coverage, "MOST_KEPT", kept)
+    monkeypatch.setattr(coverage, "MIN_BLOCK", 5)
+    monkeypatch.setattr(coverage, "MAX_KEPT", kept)
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -162,7 +162,7 @@ def test_evidence_says_what_is_left_uncovered():
 def test_a_model_that_is_sure_of_everything_is_declared():
     pool = make_pool(n=30)
     sure = np.eye(pool.probs.shape[1])[np.arange(30) % pool.probs.shape[1]]
-    with pytest.warns(sabal.SabalWarning, match="sure of every item"):
+    with pytest.warns(sabal.SabalWarning, match="certain of every item"):
         selection = sabal.select(5, features=pool.features, probs=sure, random_state=0)
     cold = sabal.select(5, features=pool.features, random_state=0)
     np.testing.assert_array_equal(selection.indices, cold.indices)
@@ -218,5 +218,5 @@ def test_options_that_say_nothing_are_refused(options):
 @pytest.mark.parametrize("option", ["alpha", "refit", "step", "scale", "atoms", "width"])
 def test_options_of_other_strategies_are_refused_by_name(option):
     pool = make_pool(n=40)
-    with pytest.raises(sabal.SabalError, match="option of sabal-(greedy|kernel)"):
+    with pytest.raises(sabal.SabalError, match=r"option of sabal-(greedy|kernel)"):
         sabal.select(5, features=pool.features, probs=pool.probs, **{option: 2.0})

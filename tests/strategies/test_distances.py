@@ -9,8 +9,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from sabal.strategies.clusters import ClusterMargin, TypiClust
-from sabal.strategies.distances import Badge, KCenter
 from scipy.stats import chisquare
 
 import reference_distances as twin
@@ -19,7 +17,11 @@ from makers import make_pool, softmax
 from sabal.core.arrays import to_numpy
 from sabal.pools import ArrayPool
 from sabal.predictions.uncertainty import margin
-from sabal.strategies import clusters, distances, seeding
+from sabal.strategies import cluster_margin, kcenter, seeding, typiclust
+from sabal.strategies.badge import Badge
+from sabal.strategies.cluster_margin import ClusterMargin
+from sabal.strategies.kcenter import KCenter
+from sabal.strategies.typiclust import TypiClust
 
 ALL = [KCenter(), Badge(), Badge(refresh=1), Badge(bias=True), TypiClust(), ClusterMargin()]
 
@@ -49,8 +51,8 @@ def blobs(rng, n, dimensions, count, spread=0.1):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks so small that every path through them is taken on small pools."""
-    monkeypatch.setattr(distances, "CANDIDATES", 20)
-    monkeypatch.setattr(distances, "CENTRES", 3)
+    monkeypatch.setattr(kcenter, "CANDIDATES", 20)
+    monkeypatch.setattr(kcenter, "CENTRES", 3)
     monkeypatch.setattr(seeding, "CENTRES", 3)
     monkeypatch.setattr(seeding, "DRAWS", 4)
 
@@ -97,8 +99,8 @@ def test_kcenter_on_grids_breaks_ties_as_the_plain_one(data):
     labelled = rng.integers(top, size=(data.draw(st.integers(0, 4)), d)).astype("float64")
     budget = data.draw(st.integers(1, n))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(distances, "CANDIDATES", data.draw(st.integers(1, 20)))
-        patch.setattr(distances, "CENTRES", data.draw(st.integers(1, 4)))
+        patch.setattr(kcenter, "CANDIDATES", data.draw(st.integers(1, 20)))
+        patch.setattr(kcenter, "CENTRES", data.draw(st.integers(1, 4)))
         check_against_plain(features, labelled, budget, 0)
 
 
@@ -240,7 +242,7 @@ def test_typiclust_goes_round_the_clusters_as_the_plain_one(labelled, library, d
     # Sizes from 1 to many, so that small clusters are kept for last and some run out.
     given = np.random.default_rng(0).geometric(0.25, size=70 + labelled) - 1
     given = np.minimum(given, 11)
-    monkeypatch.setattr(clusters, "k_means", lambda points, count, rng: given)
+    monkeypatch.setattr(typiclust, "k_means", lambda points, count, rng: given)
     parts = {"features": library(features)}
     if labelled:
         parts["labeled_features"] = library(extra)
@@ -270,7 +272,7 @@ def test_typiclust_does_not_depend_on_the_order_of_the_pool():
 
 
 def test_typiclust_in_large_clusters_looks_at_a_sample(monkeypatch):
-    monkeypatch.setattr(clusters, "NEIGHBOUR_ITEMS", 60)
+    monkeypatch.setattr(typiclust, "NEIGHBOUR_ITEMS", 60)
     features, _ = blobs(np.random.default_rng(0), 300, 4, 2)
     with pytest.warns(sabal.SabalWarning, match="random sample"):
         choose(TypiClust(), 2, features=features)
@@ -299,11 +301,11 @@ def test_cluster_margin_with_many_candidates_takes_kmeans(monkeypatch):
     rng = np.random.default_rng(0)
     features, _ = blobs(rng, 300, 4, 6)
     probs = softmax(rng.normal(size=(300, 3)))
-    monkeypatch.setattr(clusters, "LINKAGE_ITEMS", 100)
+    monkeypatch.setattr(cluster_margin, "LINKAGE_ITEMS", 100)
     found = []
     monkeypatch.setattr(
-        clusters, "k_means",
-        lambda *a, real=clusters.k_means, **k: found.append(real(*a, **k)) or found[-1],
+        cluster_margin, "k_means",
+        lambda *a, real=cluster_margin.k_means, **k: found.append(real(*a, **k)) or found[-1],
     )  # fmt: skip
     ours = choose(ClusterMargin(candidates=20), 10, features=features, probs=probs)
     candidates = twin.least_certain(probs, 200)

@@ -14,11 +14,11 @@ import reference
 import reference_losses as twins
 import sabal
 from fuzz_oracle import check_selection
+from makers import by_atoms
 from sabal.core.rows import StoredRows
-from sabal.pools.ray import select_on_ray
 
 OTHERS = ("sigmoid", "squared")
-SPARSE = ("sabal", "sabal-greedy", "sabal-iht")
+SPARSE = ("sabal", "sabal-greedy", "sabal-iht", "sabal-kernel")
 SUITABLE = {
     "sigmoid": {*SPARSE, "random", "entropy", "margin", "kcenter", "typiclust"},
     "squared": {*SPARSE, "random", "kcenter", "typiclust"},
@@ -60,10 +60,10 @@ def twin_of(pool, bias=True):
 @every_loss
 @pytest.mark.parametrize(
     ("strategy", "atoms"),
-    [("sabal", "coverage"), *((name, atoms) for name in SPARSE for atoms in ATOMS[:3])],
+    [*((by_atoms(atoms)["strategy"], atoms) for atoms in ATOMS), ("sabal-iht", "gradient")],
 )
 def test_b_distinct_items_better_than_chance_and_the_same_on_every_library(loss, atoms, strategy):
-    options = {"strategy": strategy, "atoms": atoms, "random_state": 0}
+    options = {**by_atoms(atoms), "strategy": strategy, "random_state": 0}
     if atoms in ("curvature", "kernel"):
         options["width"] = 256
     answers = [
@@ -113,7 +113,8 @@ def test_degenerate_pools_still_give_b_distinct_items(loss, n, columns, seed, at
         pool[spread][0] = 1e200
     budget = data.draw(st.integers(1, n))
     options = {"width": 32} if atoms in ("curvature", "kernel") else {}
-    check_selection(sabal.select(budget, **pool, atoms=atoms, random_state=0, **options), n, budget)
+    options |= {**by_atoms(atoms), "random_state": 0}
+    check_selection(sabal.select(budget, **pool, **options), n, budget)
 
 
 @every_loss
@@ -123,7 +124,7 @@ def test_inputs_are_left_as_they_were(loss):
     for key in before:
         pool[key].setflags(write=False)
     for atoms in ATOMS:
-        sabal.select(5, **pool, atoms=atoms, random_state=0)
+        sabal.select(5, **pool, **by_atoms(atoms), random_state=0)
     for key, array in before.items():
         np.testing.assert_array_equal(pool[key], array)
 
@@ -225,7 +226,7 @@ def test_the_units_of_the_targets_do_not_matter(atoms):
         "label_means": pool["label_means"] * unit,
         "variances": pool["variances"] * unit**2,
     }
-    answers = [sabal.select(6, **each, atoms=atoms, random_state=0) for each in (pool, other)]
+    answers = [sabal.select(6, **each, **by_atoms(atoms), random_state=0) for each in (pool, other)]
     np.testing.assert_array_equal(answers[0].indices, answers[1].indices)
 
 
@@ -239,7 +240,7 @@ def test_what_the_model_is_sure_of_is_left_alone(loss, atoms):
         pool["probs"][:50], pool["probs"][50:] = 0.5, 1e-6
     else:
         pool["variances"][:50], pool["variances"][50:] = 1.0, 1e-6
-    selection = sabal.select(10, **pool, atoms=atoms, random_state=0)
+    selection = sabal.select(10, **pool, **by_atoms(atoms), random_state=0)
     assert selection.indices.max() < 50
 
 
@@ -261,8 +262,8 @@ def test_a_model_that_is_sure_of_everything_is_declared(loss):
     pool = pool_of(loss)
     name = "probs" if loss == "sigmoid" else "variances"
     pool[name] = np.zeros_like(pool[name])
-    for options in ({}, {"atoms": "kernel"}):
-        with pytest.warns(sabal.SabalWarning, match="sure of every item"):
+    for options in ({}, by_atoms("kernel")):
+        with pytest.warns(sabal.SabalWarning, match="certain of every item"):
             sabal.select(5, **pool, **options, random_state=0)
 
 
@@ -278,7 +279,9 @@ def test_one_output_needs_no_axis_of_its_own():
     pool = pool_of("squared", columns=1)
     flat = {k: v if k in ("loss", "features") else v[:, 0] for k, v in pool.items()}
     for atoms in ATOMS:
-        answers = [sabal.select(6, **each, atoms=atoms, random_state=0) for each in (pool, flat)]
+        answers = [
+            sabal.select(6, **each, **by_atoms(atoms), random_state=0) for each in (pool, flat)
+        ]
         np.testing.assert_array_equal(answers[0].indices, answers[1].indices)
 
 
@@ -303,9 +306,8 @@ def test_rows_on_disk_give_the_answer_of_memory(loss, atoms, tmp_path):
             path.write_bytes(array.tobytes())
             stored[name] = StoredRows(path, shape=array.shape, dtype=array.dtype)
     outputs = sabal.Outputs(**stored, loss=loss).check()
-    strategy = sabal.strategies.make_strategy("sabal", {"atoms": atoms})
-    outside = strategy.select(outputs, 9, np.random.default_rng(0))
-    inside = sabal.select(9, **pool, atoms=atoms, random_state=0)
+    outside = sabal.select(9, outputs, **by_atoms(atoms), random_state=0)
+    inside = sabal.select(9, **pool, **by_atoms(atoms), random_state=0)
     np.testing.assert_array_equal(outside.indices, inside.indices)
     np.testing.assert_array_equal(outside.weights, inside.weights)
 
@@ -313,7 +315,7 @@ def test_rows_on_disk_give_the_answer_of_memory(loss, atoms, tmp_path):
 @every_loss
 def test_candidates_are_the_most_uncertain(loss):
     pool = pool_of(loss, n=60)
-    selection = sabal.select(5, **pool, atoms="kernel", candidates=2, random_state=0)
+    selection = sabal.select(5, **pool, **by_atoms("kernel"), candidates=2, random_state=0)
     if loss == "sigmoid":
         doubt = np.array([twins.margin(p) for p in pool["probs"]])
     else:
@@ -369,7 +371,7 @@ CASES = {
     "logits that disagree": ({**S, "logits": P}, "say the same"),
     "a margin of a regression": ({**R, "uncertainty": "margin"}, "predictive-variance"),
     "an entropy of a regression": (
-        {**R, "atoms": "kernel", "uncertainty": "entropy"},
+        {**R, **by_atoms("kernel"), "uncertainty": "entropy"},
         "an uncertainty of loss='squared'",
     ),
     "predictive variance of labels": (
@@ -377,14 +379,14 @@ CASES = {
         "variance, margin, entropy",
     ),
     "mutual information of labels": ({**S, "uncertainty": "mutual-information"}, "'sigmoid'"),
-    "posterior atoms": ({**S, "atoms": "posterior"}, "'gradient', 'curvature' or 'kernel'"),
+    "posterior atoms": ({**S, **by_atoms("posterior")}, "'gradient', 'curvature' or 'kernel'"),
     "a temperature of a regression": (
-        {"features": F, "means": M, "variances": V, "loss": "squared", "atoms": "gradient"}
+        {"features": F, "means": M, "variances": V, "loss": "squared", **by_atoms("gradient")}
         | {"temperature": 2.0},
         "a loss of probabilities",
     ),
     "gradients without means": (
-        {"features": F, "variances": V, "loss": "squared", "atoms": "gradient"},
+        {"features": F, "variances": V, "loss": "squared", **by_atoms("gradient")},
         "`means`",
     ),
     "gradients without variances": (
@@ -398,12 +400,12 @@ CASES = {
             "label_means": M,
             "variances": V,
             "loss": "squared",
-            "atoms": "gradient",
+            **by_atoms("gradient"),
         },
         "`means` times `features`",
     ),
     "gradients that spread too far": (
-        {**R, "features": F * 1e60, "variances": V * 1e200, "atoms": "gradient"},
+        {**R, "features": F * 1e60, "variances": V * 1e200, **by_atoms("gradient")},
         "gradients",
     ),
     "an option of the arrays": ({"features": F, "mean": M}, "did you mean 'means'"),
@@ -420,6 +422,6 @@ def test_bad_input_is_a_sabal_error(case):
 def test_pools_in_files_and_on_clusters_say_that_they_know_no_other_loss(tmp_path):
     path = tmp_path / "pool.npz"
     np.savez(path, features=F)
-    for choose in (sabal.select_pool, select_on_ray):
+    for engine in ("local", "ray"):
         with pytest.raises(sabal.SabalError, match=r"an argument of sabal\.select"):
-            choose(path, 3, loss="sigmoid")
+            sabal.select_pool(path, 3, loss="sigmoid", engine=engine)

@@ -64,7 +64,7 @@ OUTS = (
     f"{LONG}/b.csv", "pool.npz/b.csv", "loop.npz/b.csv", "empty", "empty.csv",
 )  # fmt: skip
 SCRATCHES = ("scratch", "pool.npz", "pool.npz/x", LONG)
-OPTIONS = ("alpha", "beta", "candidates", "refresh", "width", "atoms", "bias", "refit", "score", "")
+OPTIONS = ("alpha", "beta", "candidates", "refresh", "width", "radius", "uncertainty", "refit", "")
 
 
 def arguments_case(rng: Random, folder: Path) -> str:
@@ -76,7 +76,10 @@ def arguments_case(rng: Random, folder: Path) -> str:
     os.mkfifo(folder / "pipe.npz")
     (folder / "empty").mkdir()
     (folder / "empty.csv").mkdir()
-    pool, values = folder / "pool.npz", {"--budget": "2", "--seed": "1", "--strategy": "sabal"}
+    pool, values = (
+        folder / "pool.npz",
+        {"--budget": "2", "--seed": "1", "--strategy": "sabal-kernel"},
+    )
     others = ("pool", "--option", "--out", "--scratch", "--memory", "--engine", "--workers")
     for name in rng.sample((*others, *values), rng.choice((1, 1, 2))):
         if name == "pool":

@@ -105,8 +105,8 @@ KINDS: dict[str, Kind] = {
     **{f"select {name}": select_kind(name) for name in NAMES},
     **{
         f"select {name} {atoms}": select_kind(name, atoms=atoms)
-        for name, atoms in (("sabal", "kernel"), ("sabal-greedy", "curvature"))
+        for name, atoms in (("sabal-kernel", "kernel"), ("sabal-kernel", "curvature"))
     },
-    "select sabal-iht kernel": select_kind("sabal-iht", atoms="kernel"),
+    "select sabal-iht gradient": select_kind("sabal-iht", atoms="gradient"),
     "select sabal-greedy gradient": select_kind("sabal-greedy", atoms="gradient"),
 }

@@ -44,3 +44,13 @@ def make_pool(n=40, dimensions=5, classes=4, samples=6, seed=0):
 
 def random_images(n, *shape, seed=0):
     return np.random.default_rng(seed).integers(0, 256, size=(n, *shape), dtype=np.uint8)
+
+
+def by_atoms(atoms):
+    """Arguments of `select` for the strategy that has these atoms."""
+    if atoms == "coverage":
+        return {"strategy": "sabal"}
+    return {
+        "strategy": "sabal-kernel" if atoms in ("kernel", "curvature") else "sabal-greedy",
+        "atoms": atoms,
+    }

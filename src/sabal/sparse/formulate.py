@@ -1,0 +1,3 @@
+"""Temporary."""
+
+from sabal.sparse.from_arrays import RandomState as RandomState

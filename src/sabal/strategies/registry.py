@@ -106,7 +106,8 @@ def _instead_of(option: str, accepted: list[str]) -> str:
         belongs = f"it is an option of {', '.join(owners)}"
         return f"{belongs}: choose one of these strategies, or leave it out"
     otherwise = "pick one of these" if accepted else "leave it out"
-    return did_you_mean(option, [*accepted, *INPUTS], otherwise)
+    others = [each for cls in strategies().values() for each in option_names(cls)]
+    return did_you_mean(option, [*accepted, *INPUTS], did_you_mean(option, others, otherwise))
 
 
 def plain_options(options: dict[str, Any]) -> dict[str, Any]:
