@@ -20,7 +20,7 @@ import numpy as np
 
 from sabal.checks import check_whole
 from sabal.errors import ClusterError, FileError, InputError, SabalError
-from sabal.files import make_folder
+from sabal.files import make_folder, move_into_place
 from sabal.pools.cluster.batches import Part, Score, different, parts_of, write_scores
 from sabal.pools.cluster.ray_engine import (
     cpus_of_cluster,
@@ -166,10 +166,7 @@ def _filled(target: Path) -> Iterator[Path]:
     make_folder(folder)
     try:
         yield folder
-        try:
-            folder.rename(target)
-        except OSError as error:
-            raise FileError(f"to write {target}", str(error), "choose another folder") from None
+        move_into_place(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
