@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 from collections.abc import Callable
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.files import write_text_whole, write_whole
+from sabal.core.files import is_stream, write_text_whole, write_whole
 from sabal.errors import FileError
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
@@ -56,14 +57,11 @@ class Selection:
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the batch as CSV with a header."""
-
-        def write(target: Path) -> None:
-            with target.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, COLUMNS)
-                writer.writeheader()
-                writer.writerows(self.rows())
-
-        return write_whole(path, write)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, COLUMNS)
+        writer.writeheader()
+        writer.writerows(self.rows())
+        return write_text_whole(path, text.getvalue())
 
     def to_jsonl(self, path: str | Path) -> Path:
         """Write the batch as one JSON object per line."""
@@ -94,14 +92,16 @@ class Selection:
         return write_whole(path, lambda target: pq.write_table(table, target))
 
     def save(self, path: str | Path) -> Path:
-        """Write the batch in the format that the ending of `path` names."""
+        """Write the batch in the format that the ending of `path` names.
+
+        Devices, pipes and /dev/stdout need no ending: without one they get CSV.
+        """
         writers: dict[str, Callable[[str | Path], Path]] = {
             ".csv": self.to_csv,
             ".jsonl": self.to_jsonl,
             ".parquet": self.to_parquet,
         }
-        check_destination(path)
-        return writers[Path(path).suffix.lower()](path)
+        return writers[check_destination(path)](path)
 
 
 def _as_text(item: Any) -> Any:
@@ -116,19 +116,24 @@ def _as_text(item: Any) -> Any:
     return item
 
 
-def check_destination(path: str | Path) -> None:
-    """Whether a batch can be saved at `path`: better known before it is chosen than after."""
+def check_destination(path: str | Path) -> str:
+    """The ending of the format to save a batch in; better known before it is chosen than after."""
     target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
+    ending = target.suffix.lower()
+    if is_stream(target):
+        return ending if ending in ENDINGS else ".csv"
+    if ending not in ENDINGS:
         raise FileError(
             f"a file name that ends in {', '.join(ENDINGS)}",
             str(path),
             "choose one of these endings",
         )
     # os.path.isdir answers, unlike Path.is_dir, for names that are too long as well.
-    if not os.path.isdir(target.parent):
+    folder = os.path.dirname(os.path.realpath(target))
+    if not os.path.isdir(folder):
         raise FileError(
-            f"to write {target}", f"no folder {target.parent}", "make the folder, or choose another"
+            f"to write {target}", f"no folder {folder}", "make the folder, or choose another"
         )
     if os.path.isdir(target):
         raise FileError(f"to write {target}", "a folder of that name", "choose another name")
+    return ending

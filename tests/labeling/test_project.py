@@ -184,7 +184,7 @@ def test_a_project_that_could_not_be_made_leaves_no_database(tmp_path, monkeypat
         raise OSError("full")
 
     monkeypatch.setattr("sabal.labeling.project.write_settings", fail)
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(FileError, match="full"):
         image_project(tmp_path)
     assert list((tmp_path / "p").iterdir()) == []
 

@@ -13,6 +13,7 @@ import numpy as np
 from research.bench.inputs import Maker, write_inputs
 from research.bench.suite.scales import Files, Shape
 from sabal.errors import FileError
+from sabal.core.files import write_whole
 
 ROW_GROUP = 65_536
 
@@ -101,10 +102,12 @@ class ParquetFolder:
                 for name, array in columns.items()
             }
         )
-        partial = path.with_suffix(".partial")
-        # Noise has no repeated values to put into a dictionary.
-        pq.write_table(table, partial, row_group_size=ROW_GROUP, use_dictionary=False)
-        partial.replace(path)
+
+        def write(temporary: Path) -> None:
+            # Noise has no repeated values to put into a dictionary.
+            pq.write_table(table, temporary, row_group_size=ROW_GROUP, use_dictionary=False)
+
+        write_whole(path, write)
 
 
 def described(path: str, rows: int | None = None) -> Mapping[str, Any]:

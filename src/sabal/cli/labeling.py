@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sabal.cli.parse import parse_options
+from sabal.cli.parse import parse_options, parse_out
 from sabal.cli.root import app
 from sabal.errors import InputError
 
@@ -206,7 +206,7 @@ def export(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The file to write [standard output].")
+        Path | None, typer.Option("--out", "-o", help="The file to write [-: standard output].")
     ] = None,
     batch: Annotated[
         bool,
@@ -227,12 +227,17 @@ def export(
 
     Example: `sabal export pets --format csv --out labels.csv`
     """
-    from sabal.core.files import write_text_whole
-    from sabal.labeling.exchange import export_bytes, export_file, format_of, label_config
+    from sabal.core.files import is_standard_output, write_text_whole
+    from sabal.labeling.exchange import (
+        export_file,
+        format_to_write,
+        label_config,
+    )
     from sabal.labeling.exchange.label_studio import LOCAL_FILES
     from sabal.labeling.project import Project
 
-    chosen = format or ("csv" if out is None else format_of(out))
+    target = parse_out(out)
+    chosen = format or format_to_write(target)
     if out is None and chosen == "parquet":
         raise InputError("--out FILE with parquet", "none", "name a file")
     where = LOCAL_FILES if media_url is None else media_url
@@ -240,13 +245,9 @@ def export(
     with Project.open(project, to_read=not batch) as opened:
         if batch:
             _choose_if_due(opened)
-        if out is None:
-            sys.stdout.buffer.write(
-                export_bytes(opened.store, chosen, batch=batch, media_url=where)
-            )
-        else:
-            export_file(opened.store, out, chosen, batch=batch, media_url=where)
-            print(f"Written to {out}")
+        export_file(opened.store, target, chosen, batch=batch, media_url=where)
+        if not is_standard_output(target):
+            print(f"Written to {target}")
         if batch:
             _say_what_waits(opened.store.status())
     if config is not None:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+from sabal.core.files import STANDARD_OUTPUT
 from sabal.errors import InputError
 
 ENGINES = ("local", "ray")
+
+
+def parse_out(out: Path | None) -> Path:
+    """Where to write; `-`, or nothing, is standard output."""
+    return STANDARD_OUTPUT if out is None or out == Path("-") else out
 
 
 def parse_numbers(text: str, name: str) -> list[int]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stdout
@@ -11,7 +13,11 @@ import typer
 
 import sabal
 from sabal.__main__ import INTERRUPTED
+from sabal.core.files import STANDARD_OUTPUT, STDOUT, cannot_write
 from sabal.errors import SabalError
+
+CANNOT_PRINT = {errno.EPIPE, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}
+"""Why printing fails: with one of these, and without the name of a file."""
 
 app = typer.Typer(
     name="sabal",
@@ -36,6 +42,10 @@ def run(app: typer.Typer) -> None:
         _fail(str(error))
     except (KeyboardInterrupt, typer.Abort):
         _fail("interrupted", INTERRUPTED)
+    except OSError as error:
+        if error.errno not in CANNOT_PRINT or error.filename is not None:
+            raise
+        _cannot_print(error)
     except Exception as error:
         # Usage errors of the parser, whichever package it lives in, carry their own message.
         if not hasattr(error, "format_message"):
@@ -49,6 +59,7 @@ def run(app: typer.Typer) -> None:
         if result == INTERRUPTED:
             # What the parser makes of an interrupt, without a word.
             _fail("interrupted", INTERRUPTED)
+        _flush()
         sys.exit(result if isinstance(result, int) else 0)
 
 
@@ -64,6 +75,23 @@ def resumable(how: str) -> Iterator[None]:
 def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:
     """While Ray is at work, which tells on standard output when a worker dies."""
     return redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
+
+
+def _flush() -> None:
+    """Write out what was printed while a failure can still be reported."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        _cannot_print(error)
+
+
+def _cannot_print(error: OSError) -> None:
+    # Python flushes once more when it ends: what is left in the buffer must not fail again.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
+    if error.errno == errno.EPIPE:
+        sys.exit(1)  # nobody reads on, as with `sabal strategies | head`: the parser's exit code
+    _fail(str(cannot_write(STANDARD_OUTPUT, error)))
 
 
 def _fail(message: str, code: int = 2) -> None:

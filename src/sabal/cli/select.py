@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import warnings
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +12,12 @@ import numpy as np
 import typer
 
 from sabal.api import choose, select_pool
-from sabal.cli.parse import parse_engine, parse_options
+from sabal.cli.parse import parse_engine, parse_options, parse_out
 from sabal.cli.root import app, only_answers_on_stdout
 from sabal.cli.waiting import waiting
 from sabal.core.arrays import to_numpy
-from sabal.errors import FileError, SabalWarning
+from sabal.core.files import is_standard_output
+from sabal.errors import FileError, InputError, SabalWarning
 from sabal.selection import check_destination
 
 
@@ -33,7 +35,10 @@ def select(
         typer.Option(help="A file like the pool with the `features` of what is labelled already."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write to .csv, .jsonl or .parquet.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write to .csv, .jsonl or .parquet; - is standard output."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides every random draw.")] = 0,
     option: Annotated[
@@ -73,7 +78,11 @@ def select(
     parse_engine(engine, address=address, workers=workers)
     ignored: tuple[str, ...] = ()
     if out is not None:
+        out = parse_out(out)
         check_destination(out)
+    to_stdout = out is not None and is_standard_output(out)
+    if to_stdout and as_json:
+        raise InputError("--json or --out on standard output", "both", "write the batch to a file")
     with warnings.catch_warnings():
         # Warnings are part of the evidence and printed with it.
         warnings.simplefilter("ignore", SabalWarning)
@@ -105,9 +114,10 @@ def select(
     if as_json:
         print(json.dumps({"items": selection.rows(), "evidence": selection.evidence}))
     else:
-        print_selection(selection, out)
+        print_selection(selection, out, on_stderr=to_stdout)
         if ignored:
-            print(f"Not used: {', '.join(ignored)} (a pool has {', '.join(NAMES)})")
+            told = sys.stderr if to_stdout else sys.stdout
+            print(f"Not used: {', '.join(ignored)} (a pool has {', '.join(NAMES)})", file=told)
 
 
 def _features_in(labeled: str | None) -> np.ndarray | None:

@@ -16,9 +16,14 @@ from sabal.strategies import option_names, strategies
 SHOWN_ITEMS = 10
 
 
-def print_selection(selection: Selection, saved_to: Path | None) -> None:
-    """The batch (its first items), what it is worth beside a random one, and any warnings."""
-    console = Console()
+def print_selection(
+    selection: Selection, saved_to: Path | None, *, on_stderr: bool = False
+) -> None:
+    """The batch (its first items), what it is worth beside a random one, and any warnings.
+
+    on_stderr: the batch itself was written to standard output.
+    """
+    console = Console(stderr=on_stderr)
     table = Table(title=f"{len(selection)} items chosen by {selection.strategy}")
     for name in ("rank", "id", "weight", "score"):
         table.add_column(name, justify="right")
@@ -29,6 +34,7 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
     console.print(table)
     if len(selection) > SHOWN_ITEMS:
         where = "--out FILE writes them all." if saved_to is None else "all are in the file."
+        where = "all are on standard output." if on_stderr else where
         console.print(f"... and {len(selection) - SHOWN_ITEMS} more: {where}")
     if "random_batch" in selection.evidence:
         random_batch = selection.evidence["random_batch"]
@@ -38,7 +44,7 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
         console.print("Better with --labeled FILE: a batch that knows what is labelled already.")
     for message in selection.evidence.get("warnings", []):
         console.print(f"Warning: {message}", style="yellow", markup=False)
-    if saved_to is not None:
+    if saved_to is not None and not on_stderr:
         console.print(f"Written to {saved_to}", markup=False)
 
 

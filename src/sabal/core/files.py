@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
+import re
+import shutil
+import socket
+import stat
+import sys
 import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
 from sabal.errors import FileError
+
+STDOUT = 1
+STANDARD_OUTPUT = Path("/dev/stdout")
+"""Means standard output everywhere, also where there is no such path."""
+
+NOT_SUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM}
+"""What file systems say that cannot sync a folder, or make a hard link."""
+
+SHOWN_NAME = 16
+"""Characters of a file's name in the name of its temporary file."""
+
+MOST_LINKS = 40
+"""Links that are followed, as in Linux."""
 
 BAD_ARCHIVE = (
     OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
@@ -26,46 +48,128 @@ parser of headers lets TokenError through.
 
 
 def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` fill a temporary file beside `path`, then move it there in one step.
+    """Let `write` fill a temporary file, then put it at `path` in one step.
 
-    A crash, a full disk or an error in `write` leaves what was at `path` as it was.
+    A crash, a full disk or an error in `write` leaves what was at `path` as it was. Symbolic links
+    are followed, and a file that is replaced keeps its mode. Devices, pipes, sockets and open
+    descriptors cannot be replaced: the finished content is written to them.
     """
     target = Path(path)
-    try:
-        descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        with temporary.open("rb+") as written:
-            os.fsync(written.fileno())
-        # mkstemp makes private files; a result is as readable as any other file of the user's.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(target)
-    except OSError as error:
-        raise _cannot_write(target, error) from None
-    finally:
-        temporary.unlink(missing_ok=True)
+    with told(target):
+        if is_stream(target):
+            with tempfile.TemporaryDirectory() as folder:
+                filled = Path(folder) / "content"
+                write(filled)
+                with filled.open("rb") as content:
+                    _write_through(target, content)
+        else:
+            _replace(Path(os.path.realpath(target)), _mode_of(target), write)
     return target
+
+
+def write_bytes_whole(path: str | Path, content: bytes) -> Path:
+    """`write_whole` for content that is in memory already."""
+    target = Path(path)
+    if not is_stream(target):
+        return write_whole(target, lambda temporary: _write_bytes(temporary, content))
+    with told(target):
+        _write_through(target, io.BytesIO(content))
+    return target
+
+
+def write_text_whole(path: str | Path, text: str) -> Path:
+    """`write_whole` for a text, in UTF-8."""
+    return write_bytes_whole(path, text.encode())
 
 
 def make_folder(path: Path) -> None:
     """Make a folder, and those that it is in, unless it is there."""
     try:
+        new = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
+        for folder in new:
+            sync_folder(folder.parent)
     except OSError as error:
         raise FileError(
             f"to make the folder {path}", error.strerror or str(error), "choose another folder"
         ) from None
 
 
-def write_text_whole(path: str | Path, text: str) -> Path:
-    """Write `text` in UTF-8 to a file that is whole or absent."""
-    return write_whole(path, lambda target: _write_text(target, text))
+def move_into_place(made: Path, target: Path, mode: int | None = None) -> None:
+    """Rename a finished file or folder to `target`, so that it survives a power failure."""
+    with told(target):
+        _sync(made)
+        if mode is not None:
+            made.chmod(mode)
+        made.replace(target)
+        sync_folder(target.parent)
+
+
+def move_to_new(made: Path, target: Path) -> None:
+    """`move_into_place` for a file, and an error if there is something at `target`."""
+    with told(target):
+        _sync(made)
+        try:
+            target.hardlink_to(made)
+        except OSError as error:
+            # FAT, for instance, has no hard links.
+            if error.errno not in NOT_SUPPORTED or os.path.lexists(target):
+                raise
+            made.replace(target)
+        sync_folder(target.parent)
+        made.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the file system can do that."""
+    if os.name == "nt":
+        return
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return  # a folder that may be written but not read cannot be synced
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in NOT_SUPPORTED:
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether `path` takes bytes but cannot be replaced: a device, pipe, socket or descriptor."""
+    if _descriptor(Path(path)) is not None:
+        return True
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def is_standard_output(path: str | Path) -> bool:
+    """Whether writing to `path` means writing to standard output."""
+    return _descriptor(Path(path)) == STDOUT
+
+
+@contextmanager
+def told(target: Path) -> Iterator[None]:
+    """Errors of the operating system as a FileError about `target`."""
+    try:
+        yield
+    except OSError as error:
+        raise cannot_write(target, error) from None
+
+
+def cannot_write(target: Path, error: OSError) -> FileError:
+    """The error for a file, or standard output, that does not take what is written."""
+    if is_stream(target):
+        what = "standard output" if is_standard_output(target) else str(target)
+        fix = "check that it is open for writing and has room"
+    else:
+        what, fix = str(target), "check that the folder exists, is writable and has room"
+    return FileError(f"to write {what}", error.strerror or str(error), fix)
 
 
 def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, np.ndarray]]:
@@ -93,13 +197,78 @@ def unreadable_archive(path: Path, error: Exception) -> FileError:
     )
 
 
-def _write_text(target: Path, text: str) -> None:
-    target.write_text(text, encoding="utf-8")
+def _replace(target: Path, mode: int, write: Callable[[Path], None]) -> None:
+    # Only the start of the name: with all of it the temporary name might be too long.
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:SHOWN_NAME]}.")
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        move_into_place(temporary, target, mode)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def _cannot_write(target: Path, error: OSError) -> FileError:
-    return FileError(
-        f"to write {target}",
-        error.strerror or str(error),
-        "check that the folder exists, is writable and has room",
-    )
+def _mode_of(target: Path) -> int:
+    """The mode of the file that is there, or else of any new file of this user."""
+    try:
+        return stat.S_IMODE(target.stat().st_mode)
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        return 0o666 & ~umask
+
+
+def _write_through(target: Path, content: IO[bytes]) -> None:
+    with _open_stream(target) as stream:
+        shutil.copyfileobj(content, stream)
+
+
+def _open_stream(target: Path) -> IO[bytes]:
+    number = _descriptor(target)
+    if number is None:
+        if stat.S_ISSOCK(target.stat().st_mode):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(str(target))
+                return connection.makefile("wb")
+        # Neither created nor truncated, in case it has become a file meanwhile.
+        return os.fdopen(os.open(target, os.O_WRONLY), "wb")
+    if number == STDOUT:
+        if sys.__stdout__ is None:
+            # It was closed from the start: the number may be that of any other file by now.
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        sys.stdout.flush()
+    # Opening its path would start at the beginning of a file that others append to.
+    return os.fdopen(os.dup(number), "wb")
+
+
+def _descriptor(path: Path) -> int | None:
+    """The open descriptor of this process that `path` names, as /dev/stdout and /dev/fd/3 do."""
+    own = re.compile(rf"/dev/fd|/proc/{os.getpid()}/(task/[0-9]+/)?fd")
+    for _ in range(MOST_LINKS):
+        if path == STANDARD_OUTPUT:
+            return STDOUT
+        try:
+            folder = os.path.realpath(path.parent)
+            if own.fullmatch(folder) and re.fullmatch("[0-9]+", path.name):
+                return int(path.name)
+            path = Path(folder, os.readlink(path))
+        except (OSError, ValueError):
+            return None
+    return None
+
+
+def _sync(made: Path) -> None:
+    """Wait until a file, or all that is in a folder, is on disk."""
+    if made.is_dir():
+        for path in made.iterdir():
+            _sync(path)
+        sync_folder(made)
+        return
+    # Windows syncs what is open for writing only.
+    with made.open("rb+" if os.name == "nt" else "rb") as file:
+        os.fsync(file.fileno())
+
+
+def _write_bytes(target: Path, content: bytes) -> None:
+    target.write_bytes(content)

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from sabal.core.files import make_folder, write_whole
-from sabal.labeling.project import SETTINGS, Project
+from sabal.labeling.creation import SETTINGS
+from sabal.labeling.project import Project
 
 SCALE = 8
 """Digits of 8 x 8 pixels are written this much larger, to be seen."""

@@ -11,14 +11,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sabal.core.files import make_folder
+from sabal.core.files import make_folder, told
 from sabal.errors import FileError
+from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_settings
 from sabal.labeling.sources import read_source
 from sabal.labeling.store import Item, Store
 from sabal.labeling.store.connection import Clock, utc_now
-
-SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 
 
 class Project:
@@ -41,13 +40,7 @@ class Project:
     ) -> Project:
         """Make a project of `data`; other settings by their names in sabal.toml."""
         place, source_path = Path(folder).absolute(), Path(data).absolute()
-        for taken in (SETTINGS, DATABASE):
-            if (place / taken).exists():
-                raise FileError(
-                    f"a folder without a project at {place}",
-                    f"{taken} in it",
-                    "choose another folder, or remove the old project",
-                )
+        check_free(place)
         source = read_source(source_path, text_column=text_column, id_column=id_column)
         values = {
             "name": name or place.name,
@@ -60,19 +53,13 @@ class Project:
         }
         chosen = Settings.from_dict(values)
         make_folder(place)
-        try:
-            store = Store.open(_database(place, chosen), chosen)
+        with told(place), new_store(place, chosen, source.items) as store:
             try:
-                store.add_items(source.items)
                 # Last: with this file the folder is a project.
                 write_settings(place / SETTINGS, chosen)
             except BaseException:
-                store.close()
+                (place / SETTINGS).unlink(missing_ok=True)
                 raise
-        except BaseException:
-            for left in place.glob(f"{DATABASE}*"):
-                left.unlink()
-            raise
         return cls(place, chosen, store)
 
     @classmethod

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.files import make_folder, write_text_whole
+from sabal.core.files import make_folder, move_into_place, write_text_whole
 from sabal.errors import FileError
 from sabal.loop.oracle import Answers
 from sabal.selection import Selection
@@ -114,9 +114,11 @@ class Journal:
         """Let `save` store the model of a round; it may decline."""
         make_folder(self._round(number))
         temporary = self._round(number) / ".model"
-        if save(temporary):
-            temporary.replace(self.model_path(number))
-        temporary.unlink(missing_ok=True)
+        try:
+            if save(temporary):
+                move_into_place(temporary, self.model_path(number))
+        finally:
+            temporary.unlink(missing_ok=True)
 
     def model_path(self, number: int) -> Path:
         """Where the model of a round is kept."""

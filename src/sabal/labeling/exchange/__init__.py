@@ -5,7 +5,7 @@ elsewhere; `import_file` takes such a file, or one that was made elsewhere.
 """
 
 from sabal.labeling.exchange.exporting import export_bytes, export_file
-from sabal.labeling.exchange.formats import FORMATS, MEDIA_TYPES, format_of
+from sabal.labeling.exchange.formats import FORMATS, MEDIA_TYPES, format_of, format_to_write
 from sabal.labeling.exchange.importing import Imported, import_file
 from sabal.labeling.exchange.label_studio import label_config
 
@@ -16,6 +16,7 @@ __all__ = [
     "export_bytes",
     "export_file",
     "format_of",
+    "format_to_write",
     "import_file",
     "label_config",
 ]

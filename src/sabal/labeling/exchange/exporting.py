@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from sabal.core.files import write_whole
+from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
 from sabal.labeling.exchange.csv import write_csv
 from sabal.labeling.exchange.formats import check_format
@@ -47,12 +47,7 @@ def export_file(
     target = Path(path)
     if target.is_dir():
         raise FileError("a file to write to", f"the folder {target}", "name a file in it")
-    data = export_bytes(store, format, batch=batch, media_url=media_url)
-
-    def write(temporary: Path) -> None:
-        temporary.write_bytes(data)
-
-    return write_whole(target, write)
+    return write_bytes_whole(target, export_bytes(store, format, batch=batch, media_url=media_url))
 
 
 def _answer_rows(store: Store) -> list[Row]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
 
 ENDINGS = {
@@ -36,6 +37,12 @@ def format_of(path: str | Path) -> str:
         str(path),
         "choose one of these endings, or name the format with --format",
     )
+
+
+def format_to_write(path: str | Path) -> str:
+    """The same; CSV for standard output, devices and pipes whose name has none of the endings."""
+    ending = Path(path).suffix.lower()
+    return "csv" if is_stream(path) and ending not in ENDINGS.values() else format_of(path)
 
 
 def check_format(name: str) -> str:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sabal.core.checks import check_whole
-from sabal.core.files import make_folder
+from sabal.core.files import make_folder, move_into_place
 from sabal.errors import ClusterError, FileError, InputError, SabalError
 from sabal.pools.ray.score_parts import Part, Score, different, parts_of, write_scores
 from sabal.pools.ray.session import (
@@ -166,10 +166,7 @@ def _filled(target: Path) -> Iterator[Path]:
     make_folder(folder)
     try:
         yield folder
-        try:
-            folder.rename(target)
-        except OSError as error:
-            raise FileError(f"to write {target}", str(error), "choose another folder") from None
+        move_into_place(folder, target)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

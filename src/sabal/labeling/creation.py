@@ -1,0 +1,150 @@
+"""The database of a new project: complete, or not there.
+
+It is made in a folder of its own inside that of the project and moved into place when it is
+complete; sabal.toml follows. What is deleted after a failure, or left by an earlier `sabal init`
+that was killed, never holds an answer.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from os.path import lexists
+from pathlib import Path
+from urllib.parse import quote
+
+import sqlalchemy as sa
+
+from sabal.core.files import move_to_new
+from sabal.errors import FileError
+from sabal.labeling.settings import Settings
+from sabal.labeling.store import Item, Store, schema
+
+SETTINGS, DATABASE = "sabal.toml", "sabal.db"
+COMPANIONS = ("-wal", "-shm", "-journal")
+"""The endings of the files that SQLite keeps beside a database."""
+
+UNFINISHED = ".sabal-init-"
+"""How the folder begins in which a database is made."""
+
+WRITTEN_BY_INIT = {"migrations", "settings", "items"}
+"""The tables that have rows before anybody has opened the project."""
+
+
+def check_free(place: Path) -> None:
+    """Whether a project can be made in `place`: nothing of another one is lost by it."""
+    if lexists(place / SETTINGS):
+        raise _taken(place, SETTINGS)
+    database = place / DATABASE
+    if lexists(database):
+        if not _is_unfinished(database):
+            raise _taken(place, f"{DATABASE} without {SETTINGS}")
+        return
+    for ending in COMPANIONS:
+        # It may hold the latest answers of a database that was moved away without it.
+        if lexists(place / f"{DATABASE}{ending}"):
+            raise _taken(place, f"{DATABASE}{ending}")
+
+
+@contextmanager
+def new_store(place: Path, settings: Settings, items: Iterable[Item]) -> Iterator[Store]:
+    """The store of a new project, with its items; closed and removed if the block fails."""
+    if settings.database_url is not None:
+        with _closed_on_error(Store.open(settings.database_url, settings)) as store:
+            store.add_items(items)
+            yield store
+        return
+    database = place / DATABASE
+    folder = Path(tempfile.mkdtemp(dir=place, prefix=UNFINISHED))
+    try:
+        with _closed_on_error(Store.open(folder / DATABASE, settings)) as store:
+            store.add_items(items)
+        store.close()
+        _check_complete(folder / DATABASE)
+        # Again: reading the items may have taken long.
+        check_free(place)
+        _remove_database(database)
+        move_to_new(folder / DATABASE, database)
+    finally:
+        _remove_folder(folder)
+    try:
+        with _closed_on_error(Store.open(database, settings)) as store:
+            yield store
+    except BaseException:
+        _remove_database(database)
+        raise
+    for left in place.glob(f"{UNFINISHED}*"):
+        _remove_folder(left)
+
+
+@contextmanager
+def _closed_on_error(store: Store) -> Iterator[Store]:
+    try:
+        yield store
+    except BaseException:
+        store.close()
+        raise
+
+
+def _check_complete(database: Path) -> None:
+    """Whether closing has moved everything from the log of SQLite into the database."""
+    if lexists(f"{database}-wal"):
+        raise FileError(
+            f"to complete the database {database}",
+            "a write-ahead log that could not be emptied",
+            "check that the disk has room, and try again",
+        )
+
+
+def _is_unfinished(database: Path) -> bool:
+    """Whether a database is what a killed `sabal init` leaves, and nobody has it open."""
+    if database.is_symlink() or not database.is_file():
+        return False
+    engine = sa.create_engine("sqlite://", creator=lambda: _locked(database), poolclass=sa.NullPool)
+    try:
+        with engine.connect() as connection:
+            found = set(sa.inspect(connection).get_table_names())
+            return found <= set(schema.metadata.tables) and not any(
+                connection.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
+                for name, table in schema.metadata.tables.items()
+                if name in found - WRITTEN_BY_INIT
+            )
+    except (sa.exc.DatabaseError, sqlite3.Error):
+        return False
+
+
+def _locked(database: Path) -> sqlite3.Connection:
+    """A connection beside which there is no other; an error if there is one already."""
+    url = f"file:{quote(str(database))}?mode=rw"
+    connection = sqlite3.connect(url, uri=True, timeout=0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _remove_folder(folder: Path) -> None:
+    """Remove a folder in which a database was made, unless there is something else in it."""
+    try:
+        _remove_database(folder / DATABASE)
+        folder.rmdir()
+    except OSError:
+        return  # in nobody's way: its name is hidden, and no other init uses it
+
+
+def _remove_database(database: Path) -> None:
+    for ending in (*COMPANIONS, ""):
+        Path(f"{database}{ending}").unlink(missing_ok=True)
+
+
+def _taken(place: Path, found: str) -> FileError:
+    return FileError(
+        f"a folder without a project at {place}",
+        f"{found} in it",
+        f"choose another folder, or move everything called {DATABASE}* and {SETTINGS} elsewhere",
+    )
