@@ -72,17 +72,12 @@ def choose_batch_with_checks(
         warnings.simplefilter("ignore", SabalWarning)
         batch = choose_batch(head, plan, number, labeled, held_back)
     why = explain(head, batch.indices, np.setdiff1d(free, checks), labels, key_of)
-    picked = [
-        NewBatchItem(int(item), float(weight), float(score), TRAIN, reason)
-        for item, weight, score, reason in zip(
-            batch.indices, batch.weights, batch.scores, why, strict=True
-        )
-    ]
-    drawn = [
-        NewBatchItem(int(item), role=CHECK, why=reason)
-        for item, reason in zip(checks, predicted(head, checks), strict=True)
-    ]
-    return batch, interleave(picked, drawn)
+    chosen = zip(batch.indices, batch.weights, batch.scores, why, strict=True)
+    drawn = zip(checks, predicted(head, checks), strict=True)
+    return batch, interleave(
+        [NewBatchItem(int(row), float(w), float(score), TRAIN, r) for row, w, score, r in chosen],
+        [NewBatchItem(int(row), role=CHECK, why=reason) for row, reason in drawn],
+    )
 
 
 def reserved_checks(settings: Settings, size: int) -> np.ndarray:

@@ -87,7 +87,7 @@ class Project:
         chosen = Settings.from_dict(values)
         make_folder(place)
         try:
-            store = Store.open(_database_of(place, chosen), chosen)
+            store = Store.open(_database(place, chosen), chosen)
             try:
                 store.add_items(source.items)
                 # Last: with this file the folder is a project.
@@ -136,7 +136,7 @@ class Project:
                 f"no {DATABASE} in it",
                 "restore it from a copy, or make a new project",
             )
-        database = _database_of(place, settings)
+        database = _database(place, settings)
         store = Store.open(database, settings, clock=clock, to_read=to_read)
         return cls(place, settings, store)
 
@@ -177,5 +177,5 @@ class Project:
         self.close()
 
 
-def _database_of(folder: Path, settings: Settings) -> str | Path:
+def _database(folder: Path, settings: Settings) -> str | Path:
     return settings.database_url or folder / DATABASE

@@ -62,15 +62,6 @@ def create_app(
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if not worker:
-            yield
-            return
-        async with worker_kept_alive(project):
-            yield
-
     # FastAPI's documentation pages load scripts from other sites: only the schema is served.
     app = FastAPI(
         title=f"Sabal: {project.settings.name}",
@@ -78,7 +69,7 @@ def create_app(
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=lifespan,
+        lifespan=(lambda app: worker_kept_alive(project)) if worker else None,
     )
     cookie, gate = f"sabal_{project_mark(project)}", TokenGate(token)
     add_error_handlers(app)

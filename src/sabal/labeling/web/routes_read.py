@@ -75,11 +75,7 @@ def read_routes(project: Project) -> APIRouter:
     ) -> Response:
         """Return the current labels as a file."""
         check_format(name)
-        attachment = f'attachment; filename="labels{ENDINGS[name]}"'
-        return Response(
-            export_bytes(store, name),
-            media_type=MEDIA_TYPES[name],
-            headers={"content-disposition": attachment},
-        )
+        headers = {"content-disposition": f'attachment; filename="labels{ENDINGS[name]}"'}
+        return Response(export_bytes(store, name), 200, headers, MEDIA_TYPES[name])
 
     return routes

@@ -13,6 +13,7 @@ from types import FrameType
 from urllib.parse import quote
 
 import uvicorn
+from fastapi import FastAPI
 
 from sabal.__main__ import end
 from sabal.errors import InputError
@@ -83,25 +84,25 @@ def serve(
         if browser:
             webbrowser.open(address)
 
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,  # the printed address has the token in it
-        ws="none",
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=2,
-    )
     # An interrupt is the regular end, after everything is stored and the worker is stopped.
     with listener, contextlib.suppress(KeyboardInterrupt):
-        _Server(config, started, lambda: announce(STOPPING)).run(sockets=[listener])
+        _Server(app, started, lambda: announce(STOPPING)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     """A server that reports when it listens, and when it stops."""
 
     def __init__(
-        self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]
+        self, app: FastAPI, started: Callable[[], None], stopping: Callable[[], None]
     ) -> None:
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,  # the printed address has the token in it
+            ws="none",
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=2,
+        )
         super().__init__(config)
         self._on_started, self._on_stopping = started, stopping
 
