@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Chosen, ImportedLabel, Item, Store, Submission
+from sabal.labeling.store import ImportedLabel, NewBatchItem, PoolItem, Store, Submission
 
 T = TypeVar("T")
 
@@ -31,8 +31,8 @@ def filled(folder: Path, items: int, answered: int, overlap: int) -> Store:
     )
     store = Store.open(folder / f"{answered}-{overlap}.db", settings)
     text = "so many words that it is a text " * 10
-    store.add_items(Item(row, f"i{row}", "text", text) for row in range(items))
-    store.add_round(0, [Chosen(row) for row in range(items)], strategy="random")
+    store.add_items(PoolItem(row, f"i{row}", "text", text) for row in range(items))
+    store.add_round(0, [NewBatchItem(row) for row in range(items)], strategy="random")
     store.import_labels(ImportedLabel(f"i{row}", "a", "ann") for row in range(answered))
     return store
 
@@ -51,7 +51,7 @@ def measure(store: Store, times: int) -> dict[str, float]:
         return answer
 
     for _ in range(times):
-        for each in timed("next", partial(store.next, "ann", 5)):
+        for each in timed("next", partial(store.next_items, "ann", 5)):
             given = Submission(str(uuid.uuid4()), "ann", each.item, "b")
             timed("submit", partial(store.submit, given))
         timed("status", store.status)

@@ -15,7 +15,7 @@ import pytest
 from devices import is_device, make_device
 from makers import make_pool
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 
 SABAL = (sys.executable, "-c", "from sabal.cli import main; main()")
 
@@ -49,7 +49,7 @@ def project(tmp_path_factory):
     data.write_text("id,text\n" + "".join(f"t{k},text {k}\n" for k in range(30)))
     (folder / "labels.csv").write_text("id,label\nt1,a\nt2,b\n")
     with Project.create(folder / "p", data=data, classes=["a", "b"]) as made:
-        made.store.add_round(0, [Chosen(row) for row in range(5)], strategy="random")
+        made.store.add_round(0, [NewBatchItem(row) for row in range(5)], strategy="random")
     run("import", folder / "p", folder / "labels.csv")
     return folder / "p"
 

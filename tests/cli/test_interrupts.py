@@ -15,7 +15,7 @@ import pytest
 from labeling_helpers import answer
 from sabal.labeling.example import make_example
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 
 START = "from sabal.__main__ import main; main()"
 INTERRUPT_AN_IMPORT = """
@@ -91,8 +91,8 @@ def test_again_and_again_while_the_labelling_app_ends(tmp_path):
     try:
         assert re.search(r"http://127\.0\.0\.1:\d+/", process.stdout.readline())
         with Project.open(tmp_path / "p") as project:
-            project.store.add_round(0, [Chosen(row) for row in range(3)], strategy="random")
-            [first] = project.store.next("ann", 1)
+            project.store.add_round(0, [NewBatchItem(row) for row in range(3)], strategy="random")
+            [first] = project.store.next_items("ann", 1)
             answer(project.store, first.item, "7")
         while process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)

@@ -16,7 +16,7 @@ import schemathesis
 from schemathesis.engine import Status, events, from_schema
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():
@@ -43,7 +43,7 @@ def project(tmp_path):
     data = tmp_path / "texts.csv"
     data.write_text("id,text\n" + "".join(f"i{n},text {n}\n" for n in range(ITEMS)))
     with Project.create(tmp_path / "p", data=data, classes=["cat", "dog <&>"]) as project:
-        chosen = [Chosen(row, why={"uncertainty": 0.5}) for row in range(ITEMS)]
+        chosen = [NewBatchItem(row, why={"uncertainty": 0.5}) for row in range(ITEMS)]
         project.store.add_round(0, chosen, strategy="random")
         yield project
 
@@ -136,7 +136,7 @@ def client(tmp_path_factory):
     data = folder / "texts.csv"
     data.write_text("id,text\ni0,zero\ni1,one\n")
     with Project.create(folder / "p", data=data, classes=["cat", "dog"]) as project:
-        project.store.add_round(0, [Chosen(0), Chosen(1)], strategy="random")
+        project.store.add_round(0, [NewBatchItem(0), NewBatchItem(1)], strategy="random")
         with TestClient(app_of(project), base_url="http://127.0.0.1") as client:
             yield client
         assert project.store.history() == []

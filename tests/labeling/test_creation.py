@@ -14,7 +14,7 @@ from forks import COMMAND, COMMAND_IMPORTS, Forks
 from labeling_helpers import answer
 from sabal.errors import FileError, SabalError
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 
 ITEMS = 300
 KILLS = int(os.environ.get("SABAL_KILLS", "6"))
@@ -197,7 +197,7 @@ def test_a_database_with_its_log_is_replaced_too(tmp_path, data):
 def test_answers_without_settings_are_not_replaced(tmp_path, data, log):
     folder = tmp_path / "p"
     with create(tmp_path / "made", data) as project:
-        project.store.add_round(0, [Chosen(row) for row in range(3)], strategy="random")
+        project.store.add_round(0, [NewBatchItem(row) for row in range(3)], strategy="random")
         answer(project.store, "t0", "a")
         if log:
             # The answer is in the log only, as a killed app leaves it.

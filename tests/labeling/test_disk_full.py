@@ -20,7 +20,7 @@ import pytest
 
 from forks import COMMAND, COMMAND_IMPORTS, Forks
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():
@@ -58,7 +58,7 @@ def folder(tmp_path):
     rows = "".join(f"t{k},text {k}\n" for k in range(ITEMS))
     data.write_text("id,text\n" + rows, encoding="utf-8")
     with Project.create(tmp_path / "p", data=data, classes=["yes", "no"]) as project:
-        project.store.add_round(0, [Chosen(row) for row in range(ITEMS)], strategy="random")
+        project.store.add_round(0, [NewBatchItem(row) for row in range(ITEMS)], strategy="random")
     return tmp_path / "p"
 
 

@@ -12,11 +12,11 @@ from sklearn.datasets import load_digits
 from labeling_digits import CLASSES, SAME, X, Y, digits_project, label_all, row, true_label
 from labeling_helpers import answer, undo
 from sabal.errors import FileError, InputError
-from sabal.labeling.choosing import spread
+from sabal.labeling.choosing import interleave
 from sabal.labeling.engine import Engine
 from sabal.labeling.heads import LinearHead, read_head
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen, ImportedLabel
+from sabal.labeling.store import ImportedLabel, NewBatchItem
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
 from sabal.loop.journal import Journal
 from sabal.loop.oracle import SimulatedOracle
@@ -99,7 +99,7 @@ def test_steps_come_one_at_a_time_and_every_one_is_a_row(tmp_path):
     store, engine = project.store, Engine(project)
     assert [engine.step() for _ in range(3)] == ["features", "choose", None]
     assert (store.status().training, store.status().progress) == ("waiting", 1.0)
-    leased = store.next("ann", 20)
+    leased = store.next_items("ann", 20)
     for each in leased[:-1]:
         answer(store, each.item, true_label(each.item))
         assert engine.step() is None
@@ -133,7 +133,7 @@ def test_the_next_batch_is_chosen_before_the_current_one_ends(tmp_path):
     second = [each.item for each in store.batch(1)]
     # Open items are not chosen again, and are still to be answered first.
     assert not set(first) & set(second)
-    assert [each.item for each in store.next("ann", 20)] == [*first[8:], *second]
+    assert [each.item for each in store.next_items("ann", 20)] == [*first[8:], *second]
     label_all(store)
     # One was skipped: the budget has room for another; and the end knows every label.
     assert work(engine) == ["train", "choose"]
@@ -254,10 +254,10 @@ def test_check_items_are_measured_on_and_never_learnt(tmp_path):
     assert len(batch) == 24
     checks = {row(each.item) for k in store.rounds() for each in store.batch(k.number)
               if each.role == "check"}  # fmt: skip
-    lessons = [each for each in store.lessons() if each.role == "train"]
-    assert not checks & {each.item for each in lessons}
+    labels = [each for each in store.training_labels() if each.role == "train"]
+    assert not checks & {each.item for each in labels}
     last, point = store.trainings()[-1], store.curve()[-1]
-    assert last.labels == len(lessons) == point.labels
+    assert last.labels == len(labels) == point.labels
     assert point.checks == len(checks)
     model = read_head(project.folder / last.model)
     rows = sorted(checks)
@@ -293,12 +293,12 @@ def test_a_pool_that_is_nearly_labelled_gives_up_what_it_reserved(tmp_path):
 
 
 def test_check_items_are_spread_over_the_batch():
-    batch, checks = [Chosen(k) for k in range(10)], [Chosen(100), Chosen(101)]
-    mixed = [each.item for each in spread(batch, checks)]
+    batch, checks = [NewBatchItem(k) for k in range(10)], [NewBatchItem(100), NewBatchItem(101)]
+    mixed = [each.item for each in interleave(batch, checks)]
     assert [mixed.index(100), mixed.index(101)] == [4, 8]
     assert [item for item in mixed if item < 100] == list(range(10))
-    assert spread(batch, []) == batch
-    assert [x.item for x in spread([], checks)] == [100, 101]
+    assert interleave(batch, []) == batch
+    assert [x.item for x in interleave([], checks)] == [100, 101]
 
 
 # Reasons
@@ -314,7 +314,7 @@ def test_every_item_says_why(tmp_path):
     label_all(store)
     work(engine)
     head = LinearHead(X[:500], CLASSES)
-    items = np.asarray([lesson.item for lesson in store.lessons()])
+    items = np.asarray([lesson.item for lesson in store.training_labels()])
     from sabal.loop.rounds import round_seed
 
     head.train(items, Y[items], None, round_seed(3, 0, "train"))
@@ -362,11 +362,13 @@ def test_any_training_can_be_replayed(tmp_path):
     run_to_the_end(project)
     undo(project.store)
     for training in project.store.trainings():
-        lessons = [x for x in project.store.lessons(training.last_answer) if x.role == "train"]
-        assert len(lessons) == training.labels
+        labels = [
+            x for x in project.store.training_labels(training.last_answer) if x.role == "train"
+        ]
+        assert len(labels) == training.labels
         head = Engine(project)
         head.step()
-        again = head._taught(lessons, training.round)
+        again = head._trained_head(labels, training.round)
         stored = read_head(project.folder / training.model)
         np.testing.assert_array_equal(stored.coef, again.model[-1].coef_)
     project.close()
@@ -380,14 +382,14 @@ def test_with_overlap_the_majority_is_learnt(tmp_path):
     store, engine = project.store, Engine(project)
     work(engine)
     for who in ("ann", "bob"):
-        for each in store.next(who, 20):
+        for each in store.next_items(who, 20):
             answer(store, each.item, true_label(each.item), who)
     assert work(engine) == []
-    for each in store.next("eve", 20):
+    for each in store.next_items("eve", 20):
         answer(store, each.item, CLASSES[0], "eve")
     assert work(engine) == ["train"]
     assert store.trainings()[0].labels == 12
-    assert all(lesson.label == CLASSES[Y[lesson.item]] for lesson in store.lessons())
+    assert all(lesson.label == CLASSES[Y[lesson.item]] for lesson in store.training_labels())
     assert store.agreement().pairs == 36
     project.close()
 
@@ -471,7 +473,7 @@ def test_images_that_cannot_be_read_are_skipped_and_named(tmp_path):
         engine = Engine(project)  # a second one skips nothing twice
         while engine.step():
             pass
-        for each in store.next("ann", 20):
+        for each in store.next_items("ann", 20):
             answer(store, each.item, CLASSES[0])
     assert sorted(each.id for each in store.skipped()) == ["9.png", "empty.png", "half.png"]
     assert {each.annotator for each in store.skipped()} == {"sabal 1"}

@@ -26,12 +26,12 @@ from sabal.labeling.exchange import (
     import_file,
     label_config,
 )
+from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, FileRow, answer_in
 from sabal.labeling.exchange.exporting import WRITERS
 from sabal.labeling.exchange.importing import READERS
 from sabal.labeling.exchange.label_studio import write_tasks
-from sabal.labeling.exchange.rows import BATCH_COLUMNS, COLUMNS, Found, answer_in
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Chosen, ImportedLabel, Item, Store, Submission
+from sabal.labeling.store import ImportedLabel, NewBatchItem, PoolItem, Store, Submission
 
 NASTY = [
     "=1+1", "'=1+1", "''=", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'", '"', 'say "hi", then',
@@ -178,7 +178,7 @@ def clock():
 def new_store(folder, keys, classes, kind="text", **settings):
     made = Settings(name="test", classes=tuple(classes), kind=kind, data="data", **settings)
     store = Store.open(Path(folder) / "sabal.db", made, clock=clock())
-    items = [Item(k, key, kind, f"{key} <i>shown</i>") for k, key in enumerate(keys)]
+    items = [PoolItem(k, key, kind, f"{key} <i>shown</i>") for k, key in enumerate(keys)]
     store.add_items(items)
     return store
 
@@ -188,7 +188,7 @@ def labelled_store(folder, keys, classes, annotators=("ann",), **settings):
     store = new_store(folder, keys, classes, **settings)
     half = range(len(keys) // 2)
     roles = itertools.cycle(["train", "train", "check"])
-    chosen = [Chosen(k, weight=0.1 + k / 3, score=1.0, role=next(roles)) for k in half]
+    chosen = [NewBatchItem(k, weight=0.1 + k / 3, score=1.0, role=next(roles)) for k in half]
     store.add_round(0, chosen[:3], strategy="typiclust", seed=1)
     store.add_round(1, chosen[3:], strategy="sabal", seed=2)
     names, ids = itertools.cycle(classes), (f"submission {k}" for k in itertools.count())
@@ -274,7 +274,7 @@ def test_the_columns_of_an_export(tmp_path):
 def test_a_batch_is_what_waits_for_an_answer(tmp_path):
     store = labelled_store(tmp_path, KEYS, CLASSES)
     # The last answer of labelled_store was undone, so its item is open unless answered before.
-    chosen = [Chosen(k, weight=float(k)) for k in (20, 21, 22)]
+    chosen = [NewBatchItem(k, weight=float(k)) for k in (20, 21, 22)]
     store.add_round(2, chosen, strategy="sabal")
     store.submit(Submission("one more", "ann", KEYS[21], None, skip=True))
     answered = {row.id for row in [*store.labels(), *store.skipped()]}
@@ -302,7 +302,7 @@ def test_a_batch_is_what_waits_for_an_answer(tmp_path):
 @pytest.mark.parametrize("format", TABLES)
 def test_a_batch_may_be_filled_in_by_hand(format, tmp_path):
     store = new_store(tmp_path, KEYS, CLASSES)
-    store.add_round(0, [Chosen(k, weight=k + 0.5) for k in range(6)], strategy="random")
+    store.add_round(0, [NewBatchItem(k, weight=k + 0.5) for k in range(6)], strategy="random")
     found = READERS[format](export_bytes(store, format, batch=True), "batch")
     rows = [each.row for each in found]
     for row in rows[:4]:
@@ -501,7 +501,7 @@ def test_other_controls_beside_ours_do_not_matter(tmp_path):
 
 def test_images_are_named_where_label_studio_finds_them(tmp_path):
     store = new_store(tmp_path, ["a/b c#1.png"], ["cat", "dog"], kind="image")
-    store.add_round(0, [Chosen(0)], strategy="random")
+    store.add_round(0, [NewBatchItem(0)], strategy="random")
     (local,) = json.loads(export_bytes(store, "label-studio", batch=True))
     assert local["data"]["image"].startswith("/data/local-files/?d=a/b%20c%231.png")
     elsewhere = export_bytes(store, "label-studio", batch=True, media_url="https://example.org/")
@@ -518,4 +518,4 @@ def test_the_labelling_interface_names_every_class():
 
 def test_a_row_says_where_it_is():
     with pytest.raises(FileError, match="line 7 of labels"):
-        answer_in(Found({"label": "cat"}, "line 7 of labels.csv"))
+        answer_in(FileRow({"label": "cat"}, "line 7 of labels.csv"))

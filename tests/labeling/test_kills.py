@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from forks import SERVE, SERVE_IMPORTS, Forks
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 
 KILLS = int(os.environ.get("SABAL_KILLS", "10"))
 PEOPLE = 4
@@ -131,7 +131,7 @@ def make_project(folder, items: int) -> None:
         budget=items,
         lease_seconds=LEASE_SECONDS,
     ) as project:
-        project.store.add_round(0, [Chosen(row) for row in range(items)], strategy="random")
+        project.store.add_round(0, [NewBatchItem(row) for row in range(items)], strategy="random")
 
 
 def label_through_kills(forks: Forks, folder) -> list[Person]:
@@ -199,15 +199,15 @@ def check_leases(folder, people: list[Person], open_items: set[str]) -> None:
         held = leases_in(folder / "sabal.db")
         assert {annotator for _, annotator in held} <= names
         assert len({item for item, _ in held}) == len(held)
-        offered = {each.item for each in project.store.next("new", 1_000)}
+        offered = {each.item for each in project.store.next_items("new", 1_000)}
         assert not offered & {item for item, _ in held}
         for name in names:
             mine = {item for item, annotator in held if annotator == name} & open_items
             if mine:
-                assert {each.item for each in project.store.next(name, len(mine))} == mine
+                assert {each.item for each in project.store.next_items(name, len(mine))} == mine
     later = datetime.now(UTC) + timedelta(seconds=2 * LEASE_SECONDS)
     with Project.open(folder, clock=lambda: later) as project:
-        left = {each.item for each in project.store.next("later", 1_000)}
+        left = {each.item for each in project.store.next_items("later", 1_000)}
         first = sorted(open_items, key=lambda item: int(item[1:]))[:1_000]
         assert left == set(first)
 

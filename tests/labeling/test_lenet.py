@@ -13,7 +13,7 @@ import sabal.models as models
 from labeling_helpers import answer, settings
 from sabal.errors import InputError
 from sabal.labeling.engine import Engine
-from sabal.labeling.features import Features
+from sabal.labeling.features import FeatureFiles
 from sabal.labeling.heads import LinearHead, choice, lenet, name_of_head
 from sabal.labeling.heads.lenet import LeNetHead
 from sabal.labeling.project import Project
@@ -49,7 +49,7 @@ def bars(tmp_path_factory):
 def pixels(bars, tmp_path_factory):
     """The features of that folder, as a project has them."""
     with bar_project(bars, tmp_path_factory.mktemp("pixels")) as project:
-        features = Features(project)
+        features = FeatureFiles(project)
         while not features.complete:
             features.compute_next()
         return features.load()
@@ -71,7 +71,7 @@ def test_a_project_of_pixels_is_learnt_by_a_network(bars, pixels, tmp_path):
         while not store.status().finished:
             while engine.step():
                 pass
-            for each in store.next("ann", 100):
+            for each in store.next_items("ann", 100):
                 answer(store, each.item, CLASSES[truth[int(each.item[:3])]])
         while engine.step():
             pass
@@ -146,11 +146,11 @@ def test_a_network_for_other_features_than_pixels_is_refused():
 def test_pixels_stay_as_they_were_begun(bars, tmp_path):
     """A project that was begun without PyTorch keeps its small pixels when there is PyTorch."""
     with bar_project(bars, tmp_path, head="linear") as project:
-        Features(project).compute_next()
-        assert Features(project).load().shape == (COUNT, 16 * 16 * 3)
+        FeatureFiles(project).compute_next()
+        assert FeatureFiles(project).load().shape == (COUNT, 16 * 16 * 3)
         plan = project.folder / "features" / "features.json"
         content = json.loads(plan.read_text())
         plan.write_text(json.dumps({k: v for k, v in content.items() if k != "side"}))
-        assert Features(project).side == 16
+        assert FeatureFiles(project).side == 16
     with bar_project(bars, tmp_path / "other", size=128) as project:
-        assert Features(project).side == 32
+        assert FeatureFiles(project).side == 32

@@ -15,7 +15,7 @@ import pytest
 import sqlalchemy as sa
 from sklearn.datasets import load_digits
 
-from labeling_helpers import STRANGE, Clock, answer, open_store, standing, undo
+from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, undo
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, Store, Submission, schema
@@ -35,19 +35,19 @@ def url():
 def test_answers_leases_and_history(url):
     clock = Clock()
     store = open_store(url, clock=clock, classes=STRANGE, overlap=2)
-    assert [each.item for each in store.next("ann", 2)] == ["i0", "i1"]
+    assert [each.item for each in store.next_items("ann", 2)] == ["i0", "i1"]
     for text in STRANGE:
         answer(store, "i0", text, who=text)
     answer(store, "i1", None)
     undo(store)
-    assert standing(store) == [("i0", text, text) for text in STRANGE]
-    assert [each.item for each in store.next("bob", 1)] == ["i1"]
+    assert current_labels(store) == [("i0", text, text) for text in STRANGE]
+    assert [each.item for each in store.next_items("bob", 1)] == ["i1"]
     clock.pass_(301)
-    assert len(store.next("eve", 9)) == 5
+    assert len(store.next_items("eve", 9)) == 5
     found = store.status()
     assert (found.labelled, found.skipped, found.remaining) == (1, 0, 5)
     rows = [ImportedLabel("i4", STRANGE[2], "eve"), ImportedLabel("gone", STRANGE[2], "eve")]
-    assert [store.import_labels(rows).added for _ in range(2)] == [1, 0]
+    assert [store.import_labels(rows).labels for _ in range(2)] == [1, 0]
     assert store.labels(until=1) == store.labels()[:1]
     assert len(store.batch()) == 6
     store.close()
@@ -62,7 +62,7 @@ def test_writers_wait_for_each_other(url):
 
     def work(person):
         together.wait()
-        leased = store.next(f"p{person}", 10)
+        leased = store.next_items(f"p{person}", 10)
         for each in leased:
             store.submit(Submission(f"same-{each.item}", f"p{person}", each.item, "cat"))
             store.submit(Submission(f"same-{each.item}", f"p{person}", each.item, "cat"))
@@ -86,7 +86,7 @@ def test_a_project_goes_through_its_rounds(url, tmp_path):
         while not project.store.status().finished:
             while engine.step():
                 pass
-            while leased := project.store.next("ann", 5):
+            while leased := project.store.next_items("ann", 5):
                 for each in leased:
                     answer(project.store, each.item, str(labels[int(each.item)]))
         assert project.store.status().labelled == 50

@@ -18,8 +18,8 @@ from PIL import Image
 from labeling_helpers import STRANGE, settings
 from sabal.errors import FileError, InputError, MissingPackageError, SabalError
 from sabal.labeling.example import make_example
-from sabal.labeling.features import Features, announce, backbone, chunks, learns_with
-from sabal.labeling.features.pictures import open_picture
+from sabal.labeling.features import FeatureFiles, backbone, describe, feature_files, learns_with
+from sabal.labeling.features.image_features import open_image
 from sabal.labeling.heads import choice
 from sabal.labeling.project import Project
 from sabal.labeling.settings import read_settings, write_settings
@@ -51,7 +51,7 @@ def text_project(tmp_path, texts, **more):
 
 
 def computed(project):
-    features = Features(project)
+    features = FeatureFiles(project)
     while not features.complete:
         features.compute_next()
     return features.load()
@@ -258,14 +258,14 @@ def test_absolute_paths_and_links_that_leave_the_folder_are_refused(tmp_path):
 
 
 def test_features_are_computed_in_chunks_and_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "CHUNK", 4)
+    monkeypatch.setattr(feature_files, "ROWS_PER_CHUNK", 4)
     with image_project(tmp_path, backbone="pixels") as project:
-        features = Features(project)
+        features = FeatureFiles(project)
         assert features.progress == 0
         features.compute_next()
         assert (features.progress, features.complete) == (0.5, False)
         first = (tmp_path / "p" / "features" / "000000.npy").read_bytes()
-        again = Features(project)
+        again = FeatureFiles(project)
         again.compute_next()
         assert again.complete
         assert (tmp_path / "p" / "features" / "000000.npy").read_bytes() == first
@@ -333,21 +333,21 @@ def test_auto_takes_what_is_installed(tmp_path, monkeypatch):
     ],
 )
 def test_what_images_are_learnt_with_is_said(tmp_path, monkeypatch, installed, said):
-    for module in (backbone, announce, choice):
+    for module in (backbone, describe, choice):
         monkeypatch.setattr(module, "find_spec", lambda name: name in installed or None)
     with image_project(tmp_path) as project:
         for words in said:
             assert words in learns_with(project)
         # Once begun it is what it was begun with, whatever is installed later.
         before = learns_with(project)
-        Features(project)
+        FeatureFiles(project)
         assert learns_with(project) == before
 
 
 def test_what_texts_are_learnt_with_is_said(tmp_path, monkeypatch):
     with text_project(tmp_path, ["one", "two"]) as project:
         monkeypatch.setattr(backbone, "find_spec", lambda name: None)
-        monkeypatch.setattr(announce, "find_spec", lambda name: None)
+        monkeypatch.setattr(describe, "find_spec", lambda name: None)
         assert "the words of the texts (TF-IDF) and a linear model" in learns_with(project)
         assert "pip install sentence-transformers" in learns_with(project)
         monkeypatch.setattr(backbone, "find_spec", lambda name: True)
@@ -372,7 +372,7 @@ def test_auto_for_texts_does_without_what_cannot_be_reached(tmp_path, monkeypatc
         assert backbone.name_of_backbone(project) == "tfidf"
         monkeypatch.setattr(backbone, "find_spec", lambda name: True)
         for reachable, name in ((True, backbone.SENTENCES), (False, "tfidf")):
-            monkeypatch.setattr(backbone, "_reachable", lambda answer=reachable: answer)
+            monkeypatch.setattr(backbone, "_can_load_sentences", lambda answer=reachable: answer)
             assert backbone.name_of_backbone(project) == name
 
 
@@ -398,7 +398,7 @@ def test_another_backbone_does_not_mix_with_the_first(tmp_path):
     path = tmp_path / "p" / "sabal.toml"
     path.write_text(path.read_text().replace('"pixels"', '"auto"'))
     with Project.open(tmp_path / "p") as project, pytest.raises(FileError, match="begun with"):
-        Features(project)
+        FeatureFiles(project)
 
 
 def test_a_damaged_image_or_chunk_is_said(tmp_path):
@@ -406,12 +406,12 @@ def test_a_damaged_image_or_chunk_is_said(tmp_path):
         image = tmp_path / "photos" / "sub" / "1.jpg"
         image.write_bytes(b"no image")
         computed(project)
-        damaged = np.isnan(Features(project).load()).all(axis=1)
+        damaged = np.isnan(FeatureFiles(project).load()).all(axis=1)
         names = [item.key for item in project.items]
         assert [name for name, bad in zip(names, damaged, strict=True) if bad] == ["sub/1.jpg"]
         (tmp_path / "p" / "features" / "000000.npy").write_bytes(b"\x93NUMPY")
         with pytest.raises(FileError, match="computed anew"):
-            Features(project).load()
+            FeatureFiles(project).load()
 
 
 def test_a_table_that_shrank_is_said(tmp_path):
@@ -522,9 +522,9 @@ def test_texts_go_through_the_sentence_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", package)
     with text_project(tmp_path, ["one", "three"], backbone="some-model") as project:
         np.testing.assert_array_equal(computed(project), [[3, 1], [5, 1]])
-        assert backbone._reachable()
+        assert backbone._can_load_sentences()
         monkeypatch.setattr(backbone, "SENTENCES", "gone")
-        assert not backbone._reachable()
+        assert not backbone._can_load_sentences()
 
 
 # The example, and size
@@ -562,7 +562,7 @@ def test_an_image_is_what_it_is_and_not_what_it_is_called(tmp_path):
     path = tmp_path / "photo.png"
     Image.new("RGB", (4, 4)).save(path, "PPM")
     with pytest.raises(FileError, match="readable image"):
-        open_picture(path)
+        open_image(path)
 
 
 def test_a_text_is_never_cut_off_at_a_comma(tmp_path):

@@ -24,8 +24,8 @@ from starlette.websockets import WebSocketDisconnect
 import sabal
 from sabal.errors import InputError
 from sabal.labeling.web import create_app, security, server
-from sabal.labeling.web.security import LARGEST_BODY, LARGEST_LOGIN
-from sabal.labeling.web.tokens import MOST_ADDRESSES, MOST_WRONG, WINDOW_SECONDS, Door, Verdict
+from sabal.labeling.web.security import MAX_BODY, MAX_LOGIN_BODY
+from sabal.labeling.web.tokens import MAX_ADDRESSES, MAX_WRONG, WINDOW_SECONDS, TokenGate, Verdict
 from security_helpers import HERE, client_of, label, text_project
 
 with warnings.catch_warnings():
@@ -270,7 +270,7 @@ def test_the_form_does_not_put_the_token_into_an_address(project):
             assert client.get("/api/status").status_code == 401
         elsewhere = {"origin": "http://attacker.example"}
         assert client.post("/login", data={"token": TOKEN}, headers=elsewhere).status_code == 403
-        assert client.post("/login", content=b"x" * (LARGEST_LOGIN + 1)).status_code == 413
+        assert client.post("/login", content=b"x" * (MAX_LOGIN_BODY + 1)).status_code == 413
         entered = client.post("/login", data={"token": TOKEN})
         assert entered.url == f"{HERE}/"
         assert entered.status_code == 200
@@ -279,21 +279,21 @@ def test_the_form_does_not_put_the_token_into_an_address(project):
 
 def test_who_guesses_has_to_wait_and_others_do_not():
     now = [0.0]
-    door = Door(TOKEN, clock=lambda: now[0])
-    for guess in range(MOST_WRONG):
-        assert door.judge("there", f"guess {guess}") is Verdict.WRONG
-    assert door.judge("there", "one more") is Verdict.WAIT
-    assert door.judge("there", TOKEN) is Verdict.WAIT  # or waiting would tell nothing
-    assert door.judge("elsewhere", TOKEN) is Verdict.RIGHT
+    gate = TokenGate(TOKEN, clock=lambda: now[0])
+    for guess in range(MAX_WRONG):
+        assert gate.check("there", f"guess {guess}") is Verdict.WRONG
+    assert gate.check("there", "one more") is Verdict.WAIT
+    assert gate.check("there", TOKEN) is Verdict.WAIT  # or waiting would tell nothing
+    assert gate.check("elsewhere", TOKEN) is Verdict.RIGHT
     now[0] += WINDOW_SECONDS
-    assert door.judge("there", TOKEN) is Verdict.RIGHT
+    assert gate.check("there", TOKEN) is Verdict.RIGHT
     # A page with an old cookie asks again and again: that is one guess.
-    for _ in range(10 * MOST_WRONG):
-        assert door.judge("there", "old cookie") is Verdict.WRONG
-    assert door.judge("there", TOKEN) is Verdict.RIGHT
-    for number in range(MOST_ADDRESSES + 10):
-        door.judge(str(number), "wrong")
-    assert len(door._wrong) == MOST_ADDRESSES
+    for _ in range(10 * MAX_WRONG):
+        assert gate.check("there", "old cookie") is Verdict.WRONG
+    assert gate.check("there", TOKEN) is Verdict.RIGHT
+    for number in range(MAX_ADDRESSES + 10):
+        gate.check(str(number), "wrong")
+    assert len(gate._wrong) == MAX_ADDRESSES
 
 
 @pytest.mark.parametrize("way", ["bearer", "cookie", "link", "form"])
@@ -314,7 +314,7 @@ def test_guessing_ends_whichever_way_it_is_tried(project, way):
             return client.post("/login", data={"token": token}, follow_redirects=False).status_code
 
         assert guess(TOKEN) in (200, 303)
-        assert [guess(f"guess{n}") for n in range(MOST_WRONG)] == [401] * MOST_WRONG
+        assert [guess(f"guess{n}") for n in range(MAX_WRONG)] == [401] * MAX_WRONG
         assert [guess(f"more{n}") for n in range(3)] == [429] * 3
         assert guess(TOKEN) == 429
 
@@ -343,29 +343,29 @@ def test_a_body_that_is_too_long_is_not_even_read():
 
     async def read(**headers):
         given = Headers({name.replace("_", "-"): value for name, value in headers.items()})
-        return await security._read(receive, given, LARGEST_BODY)
+        return await security._read(receive, given, MAX_BODY)
 
-    for length in (str(LARGEST_BODY + 1), "9" * 5000):
+    for length in (str(MAX_BODY + 1), "9" * 5000):
         assert asyncio.run(read(content_length=length)).status_code == 413
     assert received == []
     # In pieces, without a length, it ends at the limit too.
     assert asyncio.run(read()).status_code == 413
-    assert len(received) == LARGEST_BODY // 1000 + 1
+    assert len(received) == MAX_BODY // 1000 + 1
 
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(security, "LONGEST_BODY_SECONDS", 0.01)
+    monkeypatch.setattr(security, "MAX_BODY_SECONDS", 0.01)
 
     async def never():
         await asyncio.sleep(60)
 
-    refused = asyncio.run(security._read(never, Headers(), LARGEST_BODY))
+    refused = asyncio.run(security._read(never, Headers(), MAX_BODY))
     assert refused.status_code == 408
 
     async def gone():
         return {"type": "http.disconnect"}
 
-    assert asyncio.run(security._read(gone, Headers(), LARGEST_BODY)).status_code == 400
+    assert asyncio.run(security._read(gone, Headers(), MAX_BODY)).status_code == 400
 
 
 # Names that look like SQL.

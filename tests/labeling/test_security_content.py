@@ -18,9 +18,9 @@ from PIL import Image
 
 import sabal
 from sabal.errors import FileError
+from sabal.labeling.exchange import answer_rows as exchange_rows
 from sabal.labeling.exchange import export_file, import_file
-from sabal.labeling.exchange import rows as exchange_rows
-from sabal.labeling.features.pictures import open_picture
+from sabal.labeling.features.image_features import open_image
 from sabal.labeling.project import Project
 from sabal.labeling.web import create_app, media
 from security_helpers import client_of, label, text_project
@@ -275,7 +275,7 @@ def test_images_that_unpack_to_gigabytes_are_refused(tmp_path, side):
     Image.new("L", (8, 8)).save(tmp_path / "photos" / "good.png")
     bomb = tmp_path / "photos" / "bomb.png"
     bomb.write_bytes(png_that_claims(side, side))
-    for read in (media.redrawn, open_picture):
+    for read in (media.reencoded, open_image):
         with pytest.raises(FileError):
             read(bomb)
     with (
@@ -293,7 +293,7 @@ def test_a_file_that_calls_itself_an_image_starts_no_program(tmp_path):
     Image.new("L", (8, 8)).save(out, "EPS")
     path = tmp_path / "picture.png"
     path.write_bytes(out.getvalue())
-    for read in (media.redrawn, open_picture):
+    for read in (media.reencoded, open_image):
         with pytest.raises(FileError, match="cannot identify"):
             read(path)
 
@@ -308,7 +308,7 @@ def test_a_file_to_import_has_an_end(project, tmp_path, monkeypatch):
     # Packed, the table is within the limit.
     largest = {large: 2_000, packed: packed.stat().st_size, Path("/dev/zero"): 10_000}
     for path, limit in largest.items():
-        monkeypatch.setattr(exchange_rows, "LARGEST_FILE", limit)
+        monkeypatch.setattr(exchange_rows, "MAX_FILE_BYTES", limit)
         with pytest.raises(FileError, match="split it"):
             import_file(project.store, path, "csv" if path.name == "zero" else None)
     assert project.store.history() == []

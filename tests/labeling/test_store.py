@@ -19,10 +19,18 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
-from labeling_helpers import STRANGE, Clock, answer, open_store, settings, standing, undo
+from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
 from sabal.errors import FileError, InputError, UnknownNameError
-from sabal.labeling.store import Chosen, ImportedLabel, Item, Store, Submission, migrations, schema
-from sabal.labeling.store.connection import Database
+from sabal.labeling.store import (
+    ImportedLabel,
+    NewBatchItem,
+    PoolItem,
+    Store,
+    Submission,
+    migrations,
+    schema,
+)
+from sabal.labeling.store.database import Database
 
 
 @pytest.fixture
@@ -58,7 +66,8 @@ def test_an_answer_is_there_when_the_store_is_opened_again(tmp_path, store):
     again = Store.open(tmp_path / "s.db")
     assert again.history() == [given]
     assert again.history()[0].seconds == 1.5
-    assert again.settings == store.settings
+    assert again.settings.classes == store.settings.classes
+    assert again.settings.lease_seconds == store.settings.lease_seconds
     again.close()
 
 
@@ -79,7 +88,7 @@ def test_a_submission_id_with_other_content_is_refused(store, other):
     store.submit(sent)
     with pytest.raises(InputError, match="id of its own"):
         store.submit(replace(sent, **other))
-    assert standing(store) == [("i0", "cat", "ann")]
+    assert current_labels(store) == [("i0", "cat", "ann")]
 
 
 @pytest.mark.parametrize(
@@ -132,7 +141,11 @@ def test_stores_of_two_processes_see_each_other(tmp_path, store):
     other = Store.open(tmp_path / "s.db")
     answer(store, "i0")
     answer(other, "i1", who="bob")
-    assert standing(store) == standing(other) == [("i0", "cat", "ann"), ("i1", "cat", "bob")]
+    assert (
+        current_labels(store)
+        == current_labels(other)
+        == [("i0", "cat", "ann"), ("i1", "cat", "bob")]
+    )
     other.close()
 
 
@@ -157,9 +170,9 @@ def test_undo_takes_back_the_latest_answer_and_leases_the_item_again(store):
     last = answer(store, "i1", "dog")
     undone = undo(store)
     assert (undone.action, undone.item, undone.undoes) == ("undo", "i1", last.id)
-    assert standing(store) == [("i0", "cat", "ann")]
-    assert keys(store.next("ann", 1)) == ["i1"]
-    assert "i1" not in keys(store.next("bob", 10))
+    assert current_labels(store) == [("i0", "cat", "ann")]
+    assert keys(store.next_items("ann", 1)) == ["i1"]
+    assert "i1" not in keys(store.next_items("bob", 10))
     assert undo(store).item == "i0"
     assert undo(store) is None
     assert len(store.history()) == 4
@@ -170,7 +183,7 @@ def test_undo_counts_once(store):
     answer(store, "i1")
     first = store.undo("ann", "u")
     assert store.undo("ann", "u") == first
-    assert standing(store) == [("i0", "cat", "ann")]
+    assert current_labels(store) == [("i0", "cat", "ann")]
     with pytest.raises(InputError, match="id of its own"):
         store.undo("bob", "u")
     with pytest.raises(InputError, match="id of its own"):
@@ -180,7 +193,7 @@ def test_undo_counts_once(store):
 def test_undo_is_of_ones_own_answers(store):
     answer(store, "i0", who="ann")
     assert undo(store, who="bob") is None
-    assert standing(store) == [("i0", "cat", "ann")]
+    assert current_labels(store) == [("i0", "cat", "ann")]
 
 
 def test_a_skip_can_be_undone_and_answered(store):
@@ -190,15 +203,15 @@ def test_a_skip_can_be_undone_and_answered(store):
     undo(store)
     answer(store, "i0", "dog")
     assert store.skipped() == []
-    assert standing(store) == [("i0", "dog", "ann")]
+    assert current_labels(store) == [("i0", "dog", "ann")]
 
 
 def test_the_later_answer_of_a_person_stands(store):
     answer(store, "i0", "cat")
     answer(store, "i0", "dog")
-    assert standing(store) == [("i0", "dog", "ann")]
+    assert current_labels(store) == [("i0", "dog", "ann")]
     undo(store)
-    assert standing(store) == []
+    assert current_labels(store) == []
 
 
 # History
@@ -233,7 +246,7 @@ ACTIONS = st.lists(
 )
 
 
-def naive_standing(history):
+def naive_current(history):
     """The rule as it is said: walk through the history and keep what stands."""
     stands = {}
     for each in history:
@@ -254,8 +267,8 @@ def test_history_can_be_replayed_to_any_moment(actions):
         for who, what, item in actions:
             done = undo(store, who) if what == "undo" else answer(store, f"i{item}", what, who)
             if done is not None:
-                seen[done.id] = standing(store)
-                assert seen[done.id] == naive_standing(store.history())
+                seen[done.id] = current_labels(store)
+                assert seen[done.id] == naive_current(store.history())
         for number, then in seen.items():
             assert [(x.id, x.label, x.annotator) for x in store.labels(until=number)] == then
         store.close()
@@ -265,7 +278,7 @@ def test_history_can_be_replayed_to_any_moment(actions):
 
 
 def test_two_people_never_hold_the_same_item(store):
-    ann, bob = store.next("ann", 4), store.next("bob", 4)
+    ann, bob = store.next_items("ann", 4), store.next_items("bob", 4)
     assert keys(ann) == ["i0", "i1", "i2", "i3"]
     assert keys(bob) == ["i4", "i5"]
     assert [each.rank for each in ann] == [1, 2, 3, 4]
@@ -273,50 +286,50 @@ def test_two_people_never_hold_the_same_item(store):
 
 
 def test_own_leases_come_first_again(store):
-    store.next("bob", 2)
-    held = keys(store.next("ann", 2))
+    store.next_items("bob", 2)
+    held = keys(store.next_items("ann", 2))
     answer(store, "i0", who="bob")
     undo(store, "bob")
-    assert keys(store.next("ann", 2)) == held == ["i2", "i3"]
-    assert keys(store.next("ann", 3)) == ["i2", "i3", "i4"]
+    assert keys(store.next_items("ann", 2)) == held == ["i2", "i3"]
+    assert keys(store.next_items("ann", 3)) == ["i2", "i3", "i4"]
 
 
 def test_an_answered_item_is_not_given_out_again(store):
-    store.next("ann", 2)
+    store.next_items("ann", 2)
     answer(store, "i0")
-    assert keys(store.next("ann", 2)) == ["i1", "i2"]
-    assert "i0" not in keys(store.next("bob", 10))
+    assert keys(store.next_items("ann", 2)) == ["i1", "i2"]
+    assert "i0" not in keys(store.next_items("bob", 10))
 
 
 def test_a_lease_runs_out(store, clock):
-    assert len(store.next("ann", 6)) == 6
-    assert store.next("bob", 6) == []
+    assert len(store.next_items("ann", 6)) == 6
+    assert store.next_items("bob", 6) == []
     clock.pass_(299)
-    assert store.next("bob", 6) == []
+    assert store.next_items("bob", 6) == []
     clock.pass_(1)
-    assert len(store.next("bob", 4)) == 4
-    assert keys(store.next("ann", 6)) == ["i4", "i5"]
+    assert len(store.next_items("bob", 4)) == 4
+    assert keys(store.next_items("ann", 6)) == ["i4", "i5"]
 
 
 def test_asking_again_prolongs_a_lease(store, clock):
-    first = store.next("ann", 6)
+    first = store.next_items("ann", 6)
     clock.pass_(200)
-    later = store.next("ann", 6)
+    later = store.next_items("ann", 6)
     assert later[0].expires_at > first[0].expires_at
     clock.pass_(200)
-    assert store.next("bob", 6) == []
+    assert store.next_items("bob", 6) == []
 
 
 def test_an_answer_after_the_lease_ran_out_is_taken_unless_somebody_else_has_answered(store, clock):
-    store.next("ann", 2)
+    store.next_items("ann", 2)
     clock.pass_(400)
-    store.next("bob", 2)
+    store.next_items("bob", 2)
     answer(store, "i0", "dog", "bob")
     with pytest.raises(InputError, match="still open"):
         answer(store, "i0", "cat", "ann")
     answer(store, "i1", "cat", "ann")
     answer(store, "i0", "cat", "bob")
-    assert standing(store) == [("i1", "cat", "ann"), ("i0", "cat", "bob")]
+    assert current_labels(store) == [("i1", "cat", "ann"), ("i0", "cat", "bob")]
 
 
 class NaiveLeases:
@@ -366,12 +379,12 @@ def test_leases_are_those_of_the_rule(overlap, actions):
     clock = Clock()
     with tempfile.TemporaryDirectory() as folder:
         store = open_store(Path(folder) / "s.db", items=6, batch=4, overlap=overlap, clock=clock)
-        store.add_round(1, [Chosen(5), Chosen(4)], strategy="sabal")
+        store.add_round(1, [NewBatchItem(5), NewBatchItem(4)], strategy="sabal")
         rule = NaiveLeases(store, clock)
         for who, what, number in actions:
             if what == "next":
                 wanted = rule.next(who, number + 1)
-                assert keys(store.next(who, number + 1)) == wanted
+                assert keys(store.next_items(who, number + 1)) == wanted
             elif what == "wait":
                 clock.pass_(60 * number)
             elif what == "undo":
@@ -390,7 +403,7 @@ def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):
 
     def ask(person):
         together.wait()
-        return keys(store.next(f"p{person}", 10))
+        return keys(store.next_items(f"p{person}", 10))
 
     with ThreadPoolExecutor(8) as pool:
         given = list(pool.map(ask, range(8)))
@@ -401,8 +414,8 @@ def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):
 
 def test_batches_are_given_out_in_order(tmp_path):
     store = open_store(tmp_path / "s.db", items=6, batch=2)
-    store.add_round(1, [Chosen(5), Chosen(3)], strategy="sabal")
-    assert keys(store.next("ann", 9)) == ["i0", "i1", "i5", "i3"]
+    store.add_round(1, [NewBatchItem(5), NewBatchItem(3)], strategy="sabal")
+    assert keys(store.next_items("ann", 9)) == ["i0", "i1", "i5", "i3"]
     store.close()
 
 
@@ -411,13 +424,13 @@ def test_batches_are_given_out_in_order(tmp_path):
 
 def test_an_item_goes_to_as_many_people_as_overlap_says(tmp_path):
     store = open_store(tmp_path / "s.db", items=2, overlap=2)
-    assert keys(store.next("ann", 9)) == keys(store.next("bob", 9)) == ["i0", "i1"]
-    assert store.next("eve", 9) == []
+    assert keys(store.next_items("ann", 9)) == keys(store.next_items("bob", 9)) == ["i0", "i1"]
+    assert store.next_items("eve", 9) == []
     answer(store, "i0", "cat", "ann")
     answer(store, "i0", "dog", "bob")
     assert store.status().remaining == 1
-    assert store.next("eve", 9) == []
-    assert keys(store.next("ann", 9)) == ["i1"]
+    assert store.next_items("eve", 9) == []
+    assert keys(store.next_items("ann", 9)) == ["i1"]
     store.close()
 
 
@@ -427,7 +440,7 @@ def test_the_majority_decides_and_the_earliest_breaks_ties(tmp_path):
         answer(store, "i0", label, who)
     for who, label in (("ann", "c"), ("bob", "a")):
         answer(store, "i1", label, who)
-    assert [each.label for each in store.lessons()] == ["b", "c"]
+    assert [each.label for each in store.training_labels()] == ["b", "c"]
     assert [each.label for each in store.batch()] == ["b", "c"]
     assert store.batch()[0].answered_by == ("ann", "bob", "eve")
     store.close()
@@ -476,7 +489,7 @@ def test_status_before_the_first_batch(tmp_path):
     store = open_store(tmp_path / "s.db", batch=0)
     found = store.status()
     assert (found.round, found.remaining, found.finished) == (None, 0, False)
-    assert store.batch() == store.next("ann", 3) == store.labels() == store.curve() == []
+    assert store.batch() == store.next_items("ann", 3) == store.labels() == store.curve() == []
     assert store.advice().verdict == "too-early"
     store.close()
 
@@ -496,7 +509,10 @@ def test_labels_carry_round_weight_role_and_time(tmp_path, clock):
     store = open_store(tmp_path / "s.db", batch=0, clock=clock)
     store.add_round(
         0,
-        [Chosen(3, weight=2.5, score=0.5, why={"represents": 7}), Chosen(1, role="check")],
+        [
+            NewBatchItem(3, weight=2.5, score=0.5, why={"represents": 7}),
+            NewBatchItem(1, role="check"),
+        ],
         strategy="sabal",
         seed=4_000_000_000,
         evidence={"bad": float("nan")},
@@ -511,15 +527,15 @@ def test_labels_carry_round_weight_role_and_time(tmp_path, clock):
         ("i3", 1, "dog", "train"),
         ("i1", 2, None, "check"),
     ]
-    assert store.why("i3") == batch[0].why == {"represents": 7}
-    assert store.why("i0") == {}
+    assert store.reasons("i3") == batch[0].why == {"represents": 7}
+    assert store.reasons("i0") == {}
     assert (store.rounds()[0].evidence, store.rounds()[0].seed) == ({"bad": None}, 4_000_000_000)
     store.close()
 
 
 def test_a_round_that_is_there_is_not_added_again(store):
     assert not store.add_round(0, [], strategy="random")
-    assert not store.add_round(1, [Chosen(0)], strategy="random")
+    assert not store.add_round(1, [NewBatchItem(0)], strategy="random")
     assert [each.number for each in store.rounds()] == [0]
 
 
@@ -546,7 +562,7 @@ def test_pace_leaves_out_breaks(store, clock):
 def measured(store, accuracies, checks):
     for k, accuracy in enumerate(accuracies):
         if k:
-            store.add_round(k, [Chosen(k)], strategy="sabal")
+            store.add_round(k, [NewBatchItem(k)], strategy="sabal")
         number = store.add_training(k, 20 * (k + 1), 0)
         store.finish_training(
             number, seconds=0.1, model="m", metrics={"accuracy": accuracy, "checks": checks}
@@ -604,8 +620,8 @@ def test_importing_twice_adds_nothing(store):
         ImportedLabel("gone", "dog", "eve"),
     ]
     first, again = store.import_labels(rows), store.import_labels(rows)
-    assert (first.added, first.already, first.skipped, first.unknown) == (2, 0, 1, ["gone"])
-    assert (again.added, again.already, again.skipped, again.unknown) == (0, 2, 0, ["gone"])
+    assert (first.labels, first.already, first.skips, first.unknown) == (1, 0, 1, ["gone"])
+    assert (again.labels, again.already, again.skips, again.unknown) == (0, 2, 0, ["gone"])
     assert store.labels()[0].time == "2026-01-31T09:30:00.000000+00:00"
     assert store.status().skipped == 1
 
@@ -614,8 +630,8 @@ def test_a_label_changed_here_is_not_taken_back_by_the_same_file(store):
     rows = [ImportedLabel("i0", "cat", "eve", time="2026-01-31T09:30:00Z")]
     store.import_labels(rows)
     answer(store, "i0", "dog", "eve")
-    assert store.import_labels(rows).added == 0
-    assert standing(store) == [("i0", "dog", "eve")]
+    assert store.import_labels(rows).labels == 0
+    assert current_labels(store) == [("i0", "dog", "eve")]
 
 
 def test_an_export_come_home_adds_nothing(store):
@@ -628,8 +644,8 @@ def test_an_export_come_home_adds_nothing(store):
 
 def test_labels_move_to_another_project_as_they_are(tmp_path, store, clock):
     clock.pass_(0.123456)
-    store.add_items([Item(6, "i6", "text", "x")])
-    store.add_round(1, [Chosen(6, weight=0.1 + 0.2, role="check")], strategy="sabal")
+    store.add_items([PoolItem(6, "i6", "text", "x")])
+    store.add_round(1, [NewBatchItem(6, weight=0.1 + 0.2, role="check")], strategy="sabal")
     answer(store, "i6", "dog")
     answer(store, "i0", "cat")
     rows = store.labels()
@@ -638,13 +654,13 @@ def test_labels_move_to_another_project_as_they_are(tmp_path, store, clock):
         ImportedLabel(x.id, x.label, x.annotator, x.round, x.time, False, x.weight, x.role)
         for x in rows
     )
-    assert report.added == 2
+    assert report.labels == 2
     assert other.labels() == rows
     assert [(each.number, each.strategy) for each in other.rounds()] == [(-1, "import")]
     assert other.status().labelled == 2
     # A second file joins the first, and rounds of our own come after.
     other.import_labels([ImportedLabel("i3", "cat", "eve")])
-    other.add_round(0, [Chosen(4)], strategy="typiclust")
+    other.add_round(0, [NewBatchItem(4)], strategy="typiclust")
     assert [x.item for x in other.batch(-1)] == ["i6", "i0", "i3"]
     assert [x.item for x in other.batch()] == ["i4"]
     other.close()
@@ -672,8 +688,8 @@ def test_an_import_is_whole_or_absent(store, bad):
 def test_strange_texts_survive(tmp_path):
     path = tmp_path / "s.db"
     store = Store.open(path, settings(classes=STRANGE))
-    store.add_items(Item(row, text, "text", text * 3) for row, text in enumerate(STRANGE))
-    store.add_round(0, [Chosen(row) for row in range(len(STRANGE))], strategy="random")
+    store.add_items(PoolItem(row, text, "text", text * 3) for row, text in enumerate(STRANGE))
+    store.add_round(0, [NewBatchItem(row) for row in range(len(STRANGE))], strategy="random")
     for text in STRANGE:
         answer(store, text, text, who=text)
     store.close()
@@ -687,7 +703,7 @@ def test_strange_texts_survive(tmp_path):
 
 def test_two_items_of_one_key_are_refused(store):
     with pytest.raises(InputError, match="key of its own"):
-        store.add_items([Item(6, "i0", "text", "")])
+        store.add_items([PoolItem(6, "i0", "text", "")])
     assert len(store.items()) == 6
     with pytest.raises(UnknownNameError):
         store.item("i6")

@@ -16,10 +16,11 @@ from PIL import Image
 
 from sabal.errors import FileError, InputError
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen, CurvePoint
-from sabal.labeling.web import charts, create_app, media, server, watch
-from sabal.labeling.web.security import LARGEST_BODY
-from sabal.labeling.web.shortcuts import layout_of, shortcuts
+from sabal.labeling.store import CurvePoint, NewBatchItem
+from sabal.labeling.web import app as web_app
+from sabal.labeling.web import charts, create_app, media, server
+from sabal.labeling.web.pages import layout_of, shortcuts
+from sabal.labeling.web.security import MAX_BODY
 
 with warnings.catch_warnings():
     # With the older httpx it works as well, and says so.
@@ -51,7 +52,7 @@ def text_project(folder, classes=("cat", "dog"), **settings):
         id_column="id",
         **settings,
     )
-    chosen = [Chosen(row, weight=1.0 + row, why=WHY if row else {}) for row in range(6)]
+    chosen = [NewBatchItem(row, weight=1.0 + row, why=WHY if row else {}) for row in range(6)]
     project.store.add_round(0, chosen, strategy="random")
     return project
 
@@ -339,12 +340,12 @@ def test_our_page_and_programs_can(client, headers):
 
 
 def test_a_body_ends_at_one_megabyte(client, project):
-    large = body("0", "cat", annotator="a" * LARGEST_BODY)
+    large = body("0", "cat", annotator="a" * MAX_BODY)
     assert client.post("/api/labels", json=large).status_code == 413
 
     def parts():
         for _ in range(3):
-            yield b"x" * (LARGEST_BODY // 2)
+            yield b"x" * (MAX_BODY // 2)
 
     streamed = client.post("/api/labels", content=parts())
     assert streamed.status_code == 413
@@ -534,7 +535,7 @@ def test_images_are_drawn_anew_and_small(tmp_path):
     with image_project(tmp_path) as project:
         keys = {item.content: item.key for item in project.items}
         rows = {item.content: item.id for item in project.items}
-        project.store.add_round(0, [Chosen(row) for row in rows.values()], strategy="random")
+        project.store.add_round(0, [NewBatchItem(row) for row in rows.values()], strategy="random")
         with client_of(project) as client:
             items = client.get("/api/next", params={"annotator": "a", "count": 9}).json()["items"]
             urls = {item["id"]: item["url"] for item in items}
@@ -558,14 +559,14 @@ def test_texts_have_no_image(client):
 
 
 def test_enormous_and_foreign_images_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(media, "MOST_PIXELS", 50)
+    monkeypatch.setattr(media, "MAX_PIXELS", 50)
     path = tmp_path / "a.png"
     Image.new("L", (8, 8)).save(path)
     with pytest.raises(FileError, match="50 pixels"):
-        media.redrawn(path)
+        media.reencoded(path)
     path.write_text('<svg xmlns="http://www.w3.org/2000/svg"/>')
     with pytest.raises(FileError, match="an image"):
-        media.redrawn(path)
+        media.reencoded(path)
 
 
 # Starting.
@@ -617,13 +618,13 @@ def test_a_worker_that_died_is_replaced_and_the_last_one_is_stopped(project, mon
         return started[-1]
 
     async def live():
-        async with watch.kept_alive(project):
+        async with web_app.worker_kept_alive(project):
             while len(started) < 2:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.05)
 
-    monkeypatch.setattr(watch, "start_worker", start)
-    monkeypatch.setattr(watch, "LOOK_EVERY", 0.01)
+    monkeypatch.setattr(web_app, "start_worker", start)
+    monkeypatch.setattr(web_app, "CHECK_SECONDS", 0.01)
     asyncio.run(live())
     assert len(started) == 2
     assert started[-1].stopped

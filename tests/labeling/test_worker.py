@@ -9,9 +9,9 @@ import time
 
 from labeling_digits import SAME, digits_project, label_all
 from sabal.labeling import engine as engines
-from sabal.labeling import worker as workers
+from sabal.labeling import worker_process as workers
 from sabal.labeling.project import Project
-from sabal.labeling.worker import start_worker
+from sabal.labeling.worker_process import start_worker
 
 
 def until(condition, seconds=60):
@@ -43,7 +43,7 @@ def test_the_worker_ends_with_its_parent(tmp_path):
     code = textwrap.dedent(f"""
         import os
         from sabal.labeling.project import Project
-        from sabal.labeling.worker import start_worker
+        from sabal.labeling.worker_process import start_worker
         worker = start_worker(Project.open({str(tmp_path / "p")!r}))
         print(worker._process.pid, flush=True)
         os._exit(1)

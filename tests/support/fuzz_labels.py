@@ -144,7 +144,7 @@ WRITERS: dict[str, Callable[[Random], bytes]] = {
 }
 
 
-def standing(store: Store) -> list[Any]:
+def current_labels(store: Store) -> list[Any]:
     """Everything that is answered."""
     return [*store.labels(), *store.skipped()]
 
@@ -157,19 +157,19 @@ def import_case(format: str) -> Kind:
         path = folder / f"labels é{FORMATS[format]}"
         path.write_bytes(damaged(data, rng) if rng.random() < 0.3 else data)
         with Project.open(shared_project(folder)) as project:
-            before = standing(project.store)
+            before = current_labels(project.store)
             try:
                 imported = import_file(project.store, path)
             except sabal.SabalError as error:
                 check_error(error)
-                assert standing(project.store) == before
+                assert current_labels(project.store) == before
                 return REFUSED
-            after = standing(project.store)
+            after = current_labels(project.store)
             assert {row.label for row in after} <= {"cat", "dog", None}
             assert {row.id for row in after} <= {f"i{k}" for k in range(ITEMS)}
             again = import_file(project.store, path)
             assert (again.labels, again.skips) == (0, 0), (imported, again)
-            assert standing(project.store) == after
+            assert current_labels(project.store) == after
         return ANSWERED
 
     return run

@@ -32,6 +32,6 @@ def true_label(key):
 
 def label_all(store, who="ann"):
     """Answer every open item truly, a few at a time."""
-    while leased := store.next(who, 7):
+    while leased := store.next_items(who, 7):
         for each in leased:
             answer(store, each.item, true_label(each.item), who)

@@ -6,7 +6,7 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Chosen, Item, Store, Submission
+from sabal.labeling.store import NewBatchItem, PoolItem, Store, Submission
 
 STRANGE = (
     "plain",
@@ -41,10 +41,12 @@ def open_store(path, *, items=6, batch=None, clock=None, **more):
     """A store of texts i0, i1, ... with a round 0 of `batch` of them (all if None)."""
     given = {} if clock is None else {"clock": clock}
     store = Store.open(path, settings(**more), **given)
-    store.add_items(Item(row, f"i{row}", "text", f"text {row}") for row in range(items))
+    store.add_items(PoolItem(row, f"i{row}", "text", f"text {row}") for row in range(items))
     if batch != 0:
         store.add_round(
-            0, [Chosen(row) for row in range(items if batch is None else batch)], strategy="random"
+            0,
+            [NewBatchItem(row) for row in range(items if batch is None else batch)],
+            strategy="random",
         )
     return store
 
@@ -59,6 +61,6 @@ def undo(store, who="ann"):
     return store.undo(who, str(uuid.uuid4()))
 
 
-def standing(store):
+def current_labels(store):
     """What stands, briefly."""
     return [(row.id, row.label, row.annotator) for row in store.labels()]

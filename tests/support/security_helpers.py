@@ -7,7 +7,7 @@ import uuid
 import warnings
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import Chosen
+from sabal.labeling.store import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():
@@ -25,7 +25,7 @@ def text_project(folder, texts=("one", "two", "three", "four"), classes=("cat", 
     data.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     given = {name: value for name, value in more.items() if name != "ids"}
     project = Project.create(folder / "p", data=data, classes=classes, **given)
-    project.store.add_round(0, [Chosen(row) for row in range(len(texts))], strategy="random")
+    project.store.add_round(0, [NewBatchItem(row) for row in range(len(texts))], strategy="random")
     return project
 
 

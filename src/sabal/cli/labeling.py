@@ -15,13 +15,12 @@ from sabal.cli.root import app
 from sabal.errors import InputError
 
 if TYPE_CHECKING:
-    from sabal.labeling.exchange import Imported
     from sabal.labeling.project import Project
-    from sabal.labeling.store import Status
+    from sabal.labeling.store import ImportReport, Status
 
 SHOWN_IDS = 5
 STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
-"""What the engine did, for whoever waits."""
+"""How the steps of the engine are reported."""
 
 ProjectFolder = Annotated[Path, typer.Argument(help="The folder of the project.")]
 
@@ -220,7 +219,7 @@ def export(
         typer.Option(help="Where Label Studio finds images: what comes before their paths."),
     ] = None,
 ) -> None:
-    """Write the labels that stand, a row each; or, with `--batch`, what is to be labelled.
+    """Write the current labels, a row each, or with `--batch` the items to label.
 
     To label in Label Studio or a spreadsheet: export a batch, label it there, import it, and export
     the next one.
@@ -241,7 +240,7 @@ def export(
     if out is None and chosen == "parquet":
         raise InputError("--out FILE with parquet", "none", "name a file")
     where = LOCAL_FILES if media_url is None else media_url
-    # A batch may have to be chosen first; labels are read from whatever can be read.
+    # A batch may have to be chosen first; for labels, read permission is enough.
     with Project.open(project, to_read=not batch) as opened:
         if batch:
             _choose_if_due(opened)
@@ -249,38 +248,38 @@ def export(
         if not is_standard_output(target):
             print(f"Written to {target}")
         if batch:
-            _say_what_waits(opened.store.status())
+            _report_open_items(opened.store.status())
     if config is not None:
         write_text_whole(config, label_config(opened.settings.classes, opened.settings.kind))
 
 
 def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:
-    # As they are: an empty name, or one that comes twice, is a slip that the settings refuse.
+    # Not cleaned: an empty or repeated name is a mistake that the settings refuse.
     named = () if with_commas is None else [name.strip() for name in with_commas.split(",")]
     return (*named, *one_by_one)
 
 
 def _choose_if_due(project: Project) -> None:
-    """Do what the app's worker would do now: features, training, choosing."""
+    """Do what the worker of the app would do now: compute features, train and choose."""
     from sabal.labeling.engine import Engine
 
-    engine, said = Engine(project), ""
+    engine, reported = Engine(project), ""
     while (done := engine.step()) is not None:
         # Features come in many steps.
-        if done != said:
+        if done != reported:
             _say(STEPS[done])
-        said = done
+        reported = done
 
 
-def _say_what_waits(status: Status) -> None:
-    """Why an exported batch is empty, or who is to answer it."""
+def _report_open_items(status: Status) -> None:
+    """Report that items wait for another annotator, or why an exported batch is empty."""
     if status.waits_for:
         _say(status.waits_for)
     elif not status.remaining:
         _say(f"nothing waits for a label{f': {status.ended}' if status.ended else ''}")
 
 
-def _report(imported: Imported) -> str:
+def _report(imported: ImportReport) -> str:
     parts = [f"{imported.labels} labels and {imported.skips} skips added"]
     if imported.already:
         parts.append(f"{imported.already} were there already")
@@ -290,7 +289,7 @@ def _report(imported: Imported) -> str:
 
 
 def _announce(line: str) -> None:
-    # At once, also into a pipe: whoever started it waits for the address.
+    # Flushed also into a pipe: the caller waits for the address.
     print(line, flush=True)
 
 

@@ -1,8 +1,12 @@
-"""The labelling room: the person in the loop.
+"""The labelling app: people in the loop.
 
-A project's folder and store, and the engine that trains and chooses. The process that runs it is
-in `worker`, the web app in `web`, files from and for other tools in `exchange`.
+A project is a folder with its settings and its store. The engine trains and chooses, in a process
+of its own (`worker_process`); the web app is in `web`, and files from and for other tools are in
+`exchange`. Names are loaded on first use, so that the store does not import the selection core.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 try:
     import sqlalchemy  # noqa: F401
@@ -13,9 +17,17 @@ except ImportError as error:
         "the packages of the labelling app", str(error), 'pip install "sabal[app]"'
     ) from None
 
-from sabal.labeling.engine import Engine
-from sabal.labeling.project import Project
-from sabal.labeling.settings import Settings
-from sabal.labeling.store import Store
+if TYPE_CHECKING:
+    from sabal.labeling.engine import Engine
+    from sabal.labeling.project import Project
+    from sabal.labeling.settings import Settings
+    from sabal.labeling.store import Store
 
 __all__ = ["Engine", "Project", "Settings", "Store"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from the module of the same name in lower case."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{name.lower()}"), name)

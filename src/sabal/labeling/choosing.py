@@ -1,4 +1,4 @@
-"""A batch for people: what the strategy chooses, and check items drawn at random among it."""
+"""The batch of a round: items that the strategy chooses, mixed with random check items."""
 
 from __future__ import annotations
 
@@ -10,74 +10,90 @@ from dataclasses import replace
 import numpy as np
 
 from sabal.errors import SabalWarning
+from sabal.labeling.explanations import explain, predicted
 from sabal.labeling.heads import Head
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Chosen, Lesson
+from sabal.labeling.store import NewBatchItem, TrainingLabel
 from sabal.labeling.store.records import CHECK, TRAIN
-from sabal.labeling.why import beliefs, reasons
 from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection
 
 
-def choose_for_people(
+def choose_batch_with_checks(
     settings: Settings,
     head: Head,
     number: int,
-    lessons: Sequence[Lesson],
+    labels: Sequence[TrainingLabel],
     taken: set[int],
-    room: int,
+    capacity: int,
     key_of: Callable[[int], str],
-) -> tuple[Selection, list[Chosen]]:
-    """The selection of round `number`, and the batch with its check items and reasons.
+) -> tuple[Selection, list[NewBatchItem]]:
+    """Choose the batch of a round.
 
-    taken: rows that are in a batch already. room: how many items may be chosen at most.
-    A head that has learnt nothing chooses by the first strategy.
+    Parameters
+    ----------
+    settings : Settings
+        The settings of the project.
+    head : Head
+        The model; one that is not trained chooses by the first strategy.
+    number : int
+        The number of the round.
+    labels : sequence of TrainingLabel
+        What the model was trained on.
+    taken : set of int
+        Rows that are in a batch already.
+    capacity : int
+        The maximal number of items.
+    key_of : callable
+        Returns the key of a row.
+
+    Returns
+    -------
+    selection : Selection
+        The selection of the strategy.
+    batch : list of NewBatchItem
+        The selected items and the check items, with the reasons for them.
     """
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
-    wanted = min(settings.initial if number == 0 else settings.batch, room)
+    wanted = min(settings.initial if number == 0 else settings.batch, capacity)
     plan = replace(settings.plan, initial=wanted, batch=wanted)
     if not head.trained:
         plan = replace(plan, strategy=plan.first, options={})
-    share = min(round(settings.check_share * wanted), room - wanted)
+    share = min(round(settings.check_share * wanted), capacity - wanted)
     reserved = reserved_checks(settings, head.size)
     checks = reserved[~np.isin(reserved, list(taken))][:share]
     held_back = {*taken, *reserved.tolist()}
     if head.size - len(held_back) < wanted:
-        # A pool that is nearly labelled: what is reserved may be learnt from after all.
+        # The pool is nearly labelled: reserved items may be trained on after all.
         held_back = {*taken, *checks.tolist()}
-    labeled = [lesson.item for lesson in lessons]
+    labeled = [label.item for label in labels]
     with warnings.catch_warnings():
-        # They are in the evidence.
+        # Warnings are in the evidence.
         warnings.simplefilter("ignore", SabalWarning)
         batch = choose_batch(head, plan, number, labeled, held_back)
-    why = reasons(head, batch.indices, np.setdiff1d(free, checks), lessons, key_of)
-    picked = [
-        Chosen(int(item), float(weight), float(score), TRAIN, because)
-        for item, weight, score, because in zip(
-            batch.indices, batch.weights, batch.scores, why, strict=True
-        )
-    ]
-    drawn = [
-        Chosen(int(item), role=CHECK, why=because)
-        for item, because in zip(checks, beliefs(head, checks), strict=True)
-    ]
-    return batch, spread(picked, drawn)
+    why = explain(head, batch.indices, np.setdiff1d(free, checks), labels, key_of)
+    chosen = zip(batch.indices, batch.weights, batch.scores, why, strict=True)
+    drawn = zip(checks, predicted(head, checks), strict=True)
+    return batch, interleave(
+        [NewBatchItem(int(row), float(w), float(score), TRAIN, r) for row, w, score, r in chosen],
+        [NewBatchItem(int(row), role=CHECK, why=reason) for row, reason in drawn],
+    )
 
 
 def reserved_checks(settings: Settings, size: int) -> np.ndarray:
-    """The rows that are kept for measuring, in the order in which rounds ask for them.
+    """Return the rows that are reserved for measuring, in the order in which rounds use them.
 
-    Drawn once from the whole pool: drawn later, they would stand for what the batches have left
-    over, which is easier than the pool.
+    They are drawn once from the whole pool. Drawn later, they would represent what the batches
+    have left over, which is easier than the pool.
     """
     rng = np.random.default_rng(round_seed(settings.seed, 0, "check"))
     count = math.ceil(settings.check_share * min(settings.budget, size))
     return rng.permutation(size)[:count]
 
 
-def spread(batch: Sequence[Chosen], checks: Sequence[Chosen]) -> list[Chosen]:
-    """The batch in its order, with the check items evenly among it."""
-    mixed: list[Chosen] = []
+def interleave(batch: Sequence[NewBatchItem], checks: Sequence[NewBatchItem]) -> list[NewBatchItem]:
+    """Return the batch in its order, with the check items spread evenly over it."""
+    mixed: list[NewBatchItem] = []
     done = 0
     for k, check in enumerate(checks, 1):
         position = math.ceil(k * len(batch) / (len(checks) + 1))

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from sabal.core.files import move_to_new
 from sabal.errors import FileError
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Item, Store, schema
+from sabal.labeling.store import PoolItem, Store, schema
 
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 COMPANIONS = ("-wal", "-shm", "-journal")
@@ -49,7 +49,7 @@ def check_free(place: Path) -> None:
 
 
 @contextmanager
-def new_store(place: Path, settings: Settings, items: Iterable[Item]) -> Iterator[Store]:
+def new_store(place: Path, settings: Settings, items: Iterable[PoolItem]) -> Iterator[Store]:
     """The store of a new project, with its items; closed and removed if the block fails."""
     if settings.database_url is not None:
         with _closed_on_error(Store.open(settings.database_url, settings)) as store:

@@ -1,8 +1,8 @@
-"""The engine: what a worker does for a project, one step at a time, every step a row.
+"""The engine: computes features, trains and chooses batches for a project, one step at a time.
 
-Features, then the first batch; whenever enough of the latest batch is answered: train, measure,
-choose the next. The choosing and the seeds are those of `sabal.loop.rounds`. With `choose_at` = 1 and
-`check_share` = 0 the rounds are those of a simulation with the same seed.
+The first batch follows the features. Whenever enough of the latest batch is answered, the engine
+trains, measures and chooses the next one. Selection and seeds are those of `sabal.loop.rounds`:
+with `choose_at` = 1 and `check_share` = 0 the rounds are those of a simulation with the same seed.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 
 from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.labeling.choosing import choose_for_people
-from sabal.labeling.features import Features
+from sabal.labeling.choosing import choose_batch_with_checks
+from sabal.labeling.features import FeatureFiles
 from sabal.labeling.heads import LENET, Head, make_head, name_of_head
 from sabal.labeling.project import Project
-from sabal.labeling.store import ImportedLabel, Lesson, Training
+from sabal.labeling.store import ImportedLabel, TrainingLabel, TrainingRecord
 from sabal.labeling.store.records import CHECK, TRAIN
 from sabal.loop.rounds import round_seed
 
@@ -27,20 +27,26 @@ ROUNDING = 1e-9
 
 
 class Engine:
-    """Does what is due in one project. One engine at a time is enough; two do no harm."""
+    """Does what is due in one project; a second engine beside it does no harm."""
 
     def __init__(self, project: Project) -> None:
         self.project, self.store, self.settings = project, project.store, project.settings
-        self._features: Features | None = None
+        self._features: FeatureFiles | None = None
         self._features_ND: np.ndarray | None = None
         self._head_name = ""
         self._keys: list[str] = []
         self._head: Head | None = None
-        self._head_of: int | None = None
+        self._head_training_id: int | None = None
         self._nothing_due_at: int | None = None
 
     def step(self) -> str | None:
-        """Do one thing and say which ("features", "train", "choose"); None if nothing is due."""
+        """Do the next thing that is due.
+
+        Returns
+        -------
+        str or None
+            What was done ("features", "train" or "choose"); None if nothing is due.
+        """
         try:
             return self._step()
         except Exception as error:
@@ -56,26 +62,26 @@ class Engine:
         done = self._round_step(last)
         if done is None:
             finished = self.store.status().finished
-            # An answer that came in meanwhile may have finished it, and is not learnt yet.
+            # An answer that came in meanwhile may have finished the project and is not trained on.
             if self.store.last_answer() == last:
                 self._nothing_due_at = last
                 self.store.set_state("idle" if finished else "waiting")
         return done
 
     def _progress(self) -> float:
-        """The share of the features that is computed."""
+        """Return the share of the features that is computed."""
         if self._features_ND is not None:
             return 1.0
         return 0.0 if self._features is None else self._features.progress
 
     def _compute_features(self) -> bool:
-        """Compute a chunk; False once all are there and loaded."""
+        """Compute a chunk; return False once all chunks are computed and loaded."""
         if self._features is None:
-            self._features = Features(self.project)
+            self._features = FeatureFiles(self.project)
         features = self._features
         if features.complete:
             self._head_name = name_of_head(self.settings, features.backbone)
-            # A network takes single precision; it would only take twice the room.
+            # A network computes in single precision; double would only need twice the memory.
             dtype = np.float32 if self._head_name == LENET else np.float64
             features_ND = np.array(features.load(), dtype=dtype)
             self._keys = [item.key for item in self.project.items]
@@ -88,7 +94,7 @@ class Engine:
         return True
 
     def _skip_unreadable(self, features_ND: np.ndarray) -> None:
-        """Items that cannot be read are skipped, and the history says so: nobody is asked."""
+        """Record a skip for items that cannot be read, so that they are never shown."""
         unreadable = np.flatnonzero(np.isnan(features_ND).any(axis=1))
         features_ND[unreadable] = 0.0
         self.store.import_labels(
@@ -105,43 +111,43 @@ class Engine:
         training = self._training_of(number)
         if training is None:
             counts = self.store.counts(number)
-            enough = math.ceil(self.settings.choose_at * counts["chosen"] - ROUNDING)
-            if counts["chosen"] - counts["open"] < enough:
+            enough = math.ceil(self.settings.choose_at * counts.chosen - ROUNDING)
+            if counts.chosen - counts.open < enough:
                 return None
-            if self._lessons(TRAIN, last):
+            if self._labels(TRAIN, last):
                 return self._train(number, last)
-        if self._room():
+        if self._capacity():
             return self._choose(number + 1, training)
-        if training is not None and training.last_answer < last and not self.store.counts()["open"]:
-            # The end: the last model knows every label.
+        if training is not None and training.last_answer < last and not self.store.counts().open:
+            # The end: the last model is trained on all labels.
             return self._train(number, last)
         return None
 
-    def _training_of(self, number: int) -> Training | None:
-        """The last training that went well after round `number` was chosen."""
+    def _training_of(self, number: int) -> TrainingRecord | None:
+        """Return the last successful training after round `number` was chosen."""
         for training in reversed(self.store.trainings()):
             if training.round == number and training.finished_at and training.error is None:
                 return training
         return None
 
-    def _room(self) -> int:
-        """How many more items the budget and the pool allow."""
+    def _capacity(self) -> int:
+        """Return how many more items the budget and the pool allow."""
         counts = self.store.counts()
-        left = self.settings.budget - counts["labelled"] - counts["open"]
-        return max(0, min(left, len(self._keys) - counts["chosen"]))
+        left = self.settings.budget - counts.labeled - counts.open
+        return max(0, min(left, len(self._keys) - counts.chosen))
 
-    def _lessons(self, role: str, until: int) -> list[Lesson]:
-        return [lesson for lesson in self.store.lessons(until) if lesson.role == role]
+    def _labels(self, role: str, until: int) -> list[TrainingLabel]:
+        return [label for label in self.store.training_labels(until) if label.role == role]
 
     def _train(self, number: int, last: int) -> str:
-        """Train on all labels, measure on the check labels, and keep the model."""
+        """Train on all labels, measure on the check labels, and save the model."""
         self.store.set_state("training")
-        lessons = self._lessons(TRAIN, last)
-        training_id = self.store.add_training(number, len(lessons), last)
+        labels = self._labels(TRAIN, last)
+        training_id = self.store.add_training(number, len(labels), last)
         started = time.perf_counter()
         try:
-            head = self._taught(lessons, number)
-            checks = self._lessons(CHECK, last)
+            head = self._trained_head(labels, number)
+            checks = self._labels(CHECK, last)
             metrics: dict[str, float] = {}
             if checks:
                 metrics = {**head.measure(*self._as_arrays(checks)), "checks": len(checks)}
@@ -154,54 +160,55 @@ class Engine:
             raise
         seconds = time.perf_counter() - started
         self.store.finish_training(training_id, seconds=seconds, model=name, metrics=metrics)
-        self._head, self._head_of = head, training_id
+        self._head, self._head_training_id = head, training_id
         return "train"
 
-    def _taught(self, lessons: Sequence[Lesson], number: int) -> Head:
-        """A new head that has learnt `lessons` as round `number` decides every draw."""
+    def _trained_head(self, labels: Sequence[TrainingLabel], number: int) -> Head:
+        """Return a new head, trained on `labels` with the seed of round `number`."""
         head = self._new_head()
-        weights = np.asarray([lesson.weight for lesson in lessons])
+        weights = np.asarray([label.weight for label in labels])
         seed = round_seed(self.settings.seed, number, "train")
-        items, labels = self._as_arrays(lessons)
-        head.train(items, labels, weights if self.settings.weighted else None, seed)
+        items, targets = self._as_arrays(labels)
+        head.train(items, targets, weights if self.settings.weighted else None, seed)
         return head
 
     def _new_head(self) -> Head:
         if self._features_ND is None:
-            raise RuntimeError("features come first")
+            raise RuntimeError("the features are not computed yet")
         return make_head(self._head_name, self._features_ND, self.settings.classes)
 
-    def _as_arrays(self, lessons: Sequence[Lesson]) -> tuple[np.ndarray, np.ndarray]:
+    def _as_arrays(self, labels: Sequence[TrainingLabel]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the items and the indices of their classes."""
         index = {name: k for k, name in enumerate(self.settings.classes)}
-        for lesson in lessons:
-            if lesson.label not in index:
+        for each in labels:
+            if each.label not in index:
                 raise FileError(
                     "every class that labels have in sabal.toml",
-                    f"no {lesson.label!r}",
+                    f"no {each.label!r}",
                     "add it to the classes again",
                 )
-        items = np.asarray([lesson.item for lesson in lessons], dtype=np.int64)
-        return items, np.asarray([index[lesson.label] for lesson in lessons], dtype=np.int64)
+        items = np.asarray([each.item for each in labels], dtype=np.int64)
+        return items, np.asarray([index[each.label] for each in labels], dtype=np.int64)
 
-    def _choose(self, number: int, training: Training | None) -> str | None:
+    def _choose(self, number: int, training: TrainingRecord | None) -> str | None:
         """Choose a batch with the model of a training, or without one by the first strategy."""
-        room = self._room()
-        if not room:
+        capacity = self._capacity()
+        if not capacity:
             return None
         self.store.set_state("choosing")
         started = time.perf_counter()
-        lessons = [] if training is None else self._lessons(TRAIN, training.last_answer)
-        head = self._new_head() if training is None else self._head_after(training, lessons)
-        batch, chosen = choose_for_people(
+        labels = [] if training is None else self._labels(TRAIN, training.last_answer)
+        head = self._new_head() if training is None else self._head_after(training, labels)
+        batch, chosen = choose_batch_with_checks(
             self.settings,
             head,
             number,
-            lessons,
-            self.store.chosen(),
-            room,
+            labels,
+            self.store.chosen_rows(),
+            capacity,
             self._keys.__getitem__,
         )
-        # Another engine may have been quicker: then its batch is the one.
+        # If another engine has added this round in the meantime, its batch is kept.
         self.store.add_round(
             number,
             chosen,
@@ -213,8 +220,9 @@ class Engine:
         )
         return "choose"
 
-    def _head_after(self, training: Training, lessons: Sequence[Lesson]) -> Head:
-        """The head of a training: still there, or taught the same again."""
-        if self._head is None or self._head_of != training.id:
-            self._head, self._head_of = self._taught(lessons, training.round), training.id
+    def _head_after(self, training: TrainingRecord, labels: Sequence[TrainingLabel]) -> Head:
+        """Return the head of a training: the one in memory, or one trained the same way again."""
+        if self._head is None or self._head_training_id != training.id:
+            self._head = self._trained_head(labels, training.round)
+            self._head_training_id = training.id
         return self._head

@@ -11,11 +11,11 @@ from sabal.labeling.creation import SETTINGS
 from sabal.labeling.project import Project
 
 SCALE = 8
-"""Digits of 8 x 8 pixels are written this much larger, to be seen."""
+"""The factor by which the digits of 8 x 8 pixels are enlarged."""
 
 
 def make_example(folder: str | Path) -> Project:
-    """A project of 1,797 digits in `folder`, with their pixels as features; opened if it exists."""
+    """Create a project of 1,797 digits with their pixels as features, or open it if it exists."""
     place = Path(folder)
     if (place / SETTINGS).is_file():
         return Project.open(place)

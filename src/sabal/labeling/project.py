@@ -1,8 +1,8 @@
-"""Project: a folder with sabal.toml, a database, features and models.
+"""A project: a folder with settings, a database, features and models.
 
-sabal.toml   what it is about; this file makes the folder a project
-sabal.db     everything that was done, unless database_url names another database
-features/    what the model sees of every item, in chunks
+sabal.toml   the settings; this file makes the folder a project
+sabal.db     the store, unless database_url names another database
+features/    the features of all items, in chunks
 models/      the model of every training
 """
 
@@ -16,12 +16,12 @@ from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_settings
 from sabal.labeling.sources import read_source
-from sabal.labeling.store import Item, Store
-from sabal.labeling.store.connection import Clock, utc_now
+from sabal.labeling.store import PoolItem, Store
+from sabal.labeling.store.database import Clock, utc_now
 
 
 class Project:
-    """An open project; close it when done, or use it as a context."""
+    """An open project; use it as a context manager, or close it when done."""
 
     def __init__(self, folder: Path, settings: Settings, store: Store) -> None:
         self.folder, self.settings, self.store = folder, settings, store
@@ -38,7 +38,33 @@ class Project:
         name: str | None = None,
         **settings: Any,
     ) -> Project:
-        """Make a project of `data`; other settings by their names in sabal.toml."""
+        """Create a project.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder to create.
+        data : str or Path
+            A folder of images, or a .csv, .jsonl or .parquet file.
+        classes : sequence of str
+            The names of the classes.
+        text_column, id_column : str, optional
+            The columns of `data` with the texts and the ids.
+        name : str, optional
+            The name of the project, by default that of the folder.
+        **settings
+            Other settings by their names in sabal.toml.
+
+        Returns
+        -------
+        Project
+            The open project.
+
+        Raises
+        ------
+        FileError
+            If the folder has a project already, or the data cannot be used.
+        """
         place, source_path = Path(folder).absolute(), Path(data).absolute()
         check_free(place)
         source = read_source(source_path, text_column=text_column, id_column=id_column)
@@ -64,7 +90,27 @@ class Project:
 
     @classmethod
     def open(cls, folder: str | Path, *, clock: Clock = utc_now, to_read: bool = False) -> Project:
-        """Open the project in `folder`; `to_read`: also where nothing can be written."""
+        """Open a project.
+
+        Parameters
+        ----------
+        folder : str or Path
+            The folder of the project.
+        clock : callable, optional
+            Returns the current time; tests replace it.
+        to_read : bool, default=False
+            Nothing will be written, so a folder without write permission will do.
+
+        Returns
+        -------
+        Project
+            The open project.
+
+        Raises
+        ------
+        FileError
+            If there is no project, or its settings or database cannot be used.
+        """
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():
             raise FileError(
@@ -82,7 +128,7 @@ class Project:
         return cls(place, settings, store)
 
     @property
-    def items(self) -> list[Item]:
+    def items(self) -> list[PoolItem]:
         """The whole pool, by row."""
         return self.store.items()
 
@@ -92,7 +138,7 @@ class Project:
         return Path(self.settings.data)
 
     def data_file(self, relative: str) -> Path:
-        """A file below the folder of the data, and never one that is elsewhere."""
+        """Return the path of a file below the folder of the data; refuse one outside of it."""
         root = (self.data if self.data.is_dir() else self.data.parent).resolve()
         try:
             path = (root / relative).resolve()
@@ -106,13 +152,15 @@ class Project:
         return path
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.store.close()
 
     def __enter__(self) -> Project:
+        """Return the open project."""
         return self
 
     def __exit__(self, *error: object) -> None:
+        """Close the database."""
         self.close()
 
 

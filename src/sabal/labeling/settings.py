@@ -1,16 +1,17 @@
-"""sabal.toml: what a project is about and how its loop goes on."""
+"""The settings of a project, in sabal.toml."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from sabal.core.checks import check_choice, check_flag, check_number, check_whole
 from sabal.core.files import write_text_whole
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
+from sabal.labeling.store import StoreSettings
 from sabal.loop.rounds import Plan
 from sabal.strategies import make_strategy
 
@@ -25,23 +26,53 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "features": ("backbone", "size", "head"),
     "people": ("lease_seconds", "overlap", "show_guess"),
 }  # fmt: skip
-LONGEST_CLASS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Everything in sabal.toml, in one flat record.
+class Settings(StoreSettings):
+    """All settings in sabal.toml, in one flat record.
 
-    data: the absolute path of the folder of images, or of the .csv, .jsonl or .parquet file.
-    choose_at: the share of a batch that must be answered before the next one is chosen.
-    check_share: of every batch, so many more items are drawn at random, labelled like the others
-        and never trained on: the learning curve is measured on them.
-    head: what learns from the features; see `sabal.labeling.heads`.
-    overlap: how many people answer an item.
+    Parameters
+    ----------
+    classes, budget, lease_seconds, overlap
+        See `StoreSettings`.
+    name : str
+        The name of the project.
+    kind : {"image", "text"}
+        What the items are.
+    data : str
+        The absolute path of the folder of images, or of the .csv, .jsonl or .parquet file.
+    text_column, id_column : str, optional
+        The columns of `data` with the texts and the ids.
+    database_url : str, optional
+        The database of a team; by default SQLite in the folder of the project.
+    strategy : str
+        How batches are chosen, with the options in `options`.
+    first : {"random", "typiclust"}
+        How the first batch is chosen.
+    initial, batch : int
+        The sizes of the first and of later batches.
+    seed : int
+        Decides all random draws.
+    choose_at : float
+        The share of a batch that must be answered before the next one is chosen.
+    check_share : float
+        The number of check items per batch, as a share of its size. Check items are drawn at
+        random, labelled like the others and never trained on: the learning curve is measured on
+        them.
+    weighted : bool
+        Whether training uses the weights of the selection.
+    backbone : str
+        What computes the features.
+    size : int
+        The size of the features; see the backbones.
+    head : {"auto", "linear", "lenet"}
+        The model that is trained on the features.
+    show_guess : bool
+        Whether people see the model's guess after their answer.
     """
 
     name: str
-    classes: tuple[str, ...]
     kind: str
     data: str
     text_column: str | None = None
@@ -51,7 +82,6 @@ class Settings:
     first: str = "typiclust"
     initial: int = 20
     batch: int = 20
-    budget: int = 500
     seed: int = 0
     choose_at: float = 0.8
     check_share: float = 0.1
@@ -60,29 +90,27 @@ class Settings:
     backbone: str = "auto"
     size: int = 64
     head: str = "auto"
-    lease_seconds: float = 300.0
-    overlap: int = 1
     show_guess: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "classes", check_classes(self.classes))
+        """Check the values."""
+        super().__post_init__()
         check_choice(self.kind, "kind", KINDS)
         check_choice(self.head, "head", HEADS)
         check_choice(self.first, "first", ("random", "typiclust"))
-        # Now, and not when the first batch is labelled and the second is due.
+        # Checked now, and not when the first batch is labelled and the second is due.
         make_strategy(self.strategy, dict(self.options))
-        for name in ("initial", "batch", "budget", "size", "overlap"):
+        for name in ("initial", "batch", "size"):
             check_whole(getattr(self, name), name)
         check_whole(self.seed, "seed", least=0)
         _check_share(self.choose_at, "choose_at", above=0.0)
         _check_share(self.check_share, "check_share")
-        check_number(self.lease_seconds, "lease_seconds", above=0.0)
         check_flag(self.weighted, "weighted")
         check_flag(self.show_guess, "show_guess")
 
     @property
     def plan(self) -> Plan:
-        """The same as a plan of the loop; the budget ends it, so the rounds are not counted."""
+        """The settings as a plan of the loop; the budget ends it, so rounds are not counted."""
         return Plan(
             initial=self.initial,
             batch=self.batch,
@@ -94,13 +122,9 @@ class Settings:
             seed=self.seed,
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return {**asdict(self), "classes": list(self.classes)}
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Settings:
-        """Back from plain values; a name that is no setting is refused."""
+        """Return settings from plain values; refuse a name that is not a setting."""
         known = {each.name for each in fields(cls)}
         for name in values:
             if name not in known:
@@ -115,27 +139,24 @@ class Settings:
         return cls(**values)
 
 
-def check_classes(classes: Any) -> tuple[str, ...]:
-    """At least two distinct names; anything that can be written may be in them."""
-    names = () if isinstance(classes, str) else tuple(classes)
-    if any(not isinstance(name, str) or not name.strip() for name in names):
-        raise InputError("every class to have a name", repr(names), "leave no name empty")
-    # Names that differ in blanks around them look the same on a button.
-    if len(names) < 2 or len({name.strip() for name in names}) < len(names):
-        raise InputError(
-            "`classes` as at least two distinct names", repr(classes), "list them, for instance a,b"
-        )
-    if max(map(len, names)) > LONGEST_CLASS:
-        raise InputError(
-            f"names of classes of at most {LONGEST_CLASS} characters",
-            f"{max(map(len, names))} characters",
-            "shorten it",
-        )
-    return names
-
-
 def read_settings(path: Path) -> Settings:
-    """Settings out of sabal.toml."""
+    """Read sabal.toml.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Settings
+        The settings, checked.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or a section, name or value is not valid.
+    """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -163,7 +184,7 @@ def read_settings(path: Path) -> Settings:
 
 
 def write_settings(path: Path, settings: Settings) -> None:
-    """Settings into sabal.toml, section by section; what is not set is left out."""
+    """Write sabal.toml section by section, without settings that have no value."""
     import tomli_w
 
     values = settings.as_dict()

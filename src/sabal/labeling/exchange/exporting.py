@@ -1,4 +1,4 @@
-"""What stands in the store, or waits for an answer, as the bytes of a file."""
+"""Exports the current answers, or the open items, as the bytes of a file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from pathlib import Path
 
 from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
-from sabal.labeling.exchange.csv import write_csv
-from sabal.labeling.exchange.formats import check_format
-from sabal.labeling.exchange.jsonl import write_jsonl
+from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, RowValues
+from sabal.labeling.exchange.formats import (
+    check_format,
+    write_csv,
+    write_jsonl,
+    write_parquet,
+)
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
-from sabal.labeling.exchange.parquet import write_parquet
-from sabal.labeling.exchange.rows import BATCH_COLUMNS, COLUMNS, Row
 from sabal.labeling.store import Store
-from sabal.labeling.store.records import IMPORTED, LABEL, SKIP, BatchItem, LabelRow
+from sabal.labeling.store.records import IMPORTED, LABEL, SKIP, BatchItem
 
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 
@@ -22,11 +24,24 @@ WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 def export_bytes(
     store: Store, format: str, *, batch: bool = False, media_url: str = LOCAL_FILES
 ) -> bytes:
-    """The labels and skips that stand; with `batch`, the items that wait for an answer instead.
+    """Return the current labels and skips as a file, or the open items.
 
-    The order is that of time, and does not depend on the store: importing what was exported, and
-    exporting it again, gives the same bytes.
-    media_url: for label-studio, what comes before the path of an image.
+    Parameters
+    ----------
+    store : Store
+        The store of the project.
+    format : str
+        One of `FORMATS`.
+    batch : bool, default=False
+        Export the items that need an answer instead.
+    media_url : str
+        For label-studio, the prefix that makes the path of an image its address.
+
+    Returns
+    -------
+    bytes
+        The content of the file. Answers are sorted by time, independently of the store: importing
+        an export and exporting it again gives the same bytes.
     """
     check_format(format)
     rows = _open_rows(store) if batch else _answer_rows(store)
@@ -43,36 +58,23 @@ def export_file(
     batch: bool = False,
     media_url: str = LOCAL_FILES,
 ) -> Path:
-    """The same, into a file that is whole or absent."""
+    """Write an export to a file, whole or not at all; see `export_bytes`."""
     target = Path(path)
     if target.is_dir():
         raise FileError("a file to write to", f"the folder {target}", "name a file in it")
     return write_bytes_whole(target, export_bytes(store, format, batch=batch, media_url=media_url))
 
 
-def _answer_rows(store: Store) -> list[Row]:
+def _answer_rows(store: Store) -> list[RowValues]:
     answers = [
-        *(_answer_row(answer, LABEL) for answer in store.labels()),
-        *(_answer_row(answer, SKIP) for answer in store.skipped()),
+        *({**vars(answer), "action": LABEL} for answer in store.labels()),
+        *({**vars(answer), "action": SKIP} for answer in store.skipped()),
     ]
     return sorted(answers, key=lambda row: (row["time"], row["id"], row["annotator"]))
 
 
-def _answer_row(answer: LabelRow, action: str) -> Row:
-    return {
-        "id": answer.id,
-        "label": answer.label,
-        "annotator": answer.annotator,
-        "round": answer.round,
-        "weight": answer.weight,
-        "time": answer.time,
-        "action": action,
-        "role": answer.role,
-    }
-
-
-def _open_rows(store: Store) -> list[Row]:
-    """Items of all batches that fewer people have answered than should, in the order of choice."""
+def _open_rows(store: Store) -> list[RowValues]:
+    """Return the open items of all batches in the order chosen."""
     wanted = store.settings.overlap
     return [
         {
@@ -93,8 +95,8 @@ def _open_rows(store: Store) -> list[Row]:
     ]
 
 
-def _with_content(store: Store, rows: list[Row]) -> list[Row]:
-    """Rows of answers with what was shown to whoever gave them."""
+def _with_content(store: Store, rows: list[RowValues]) -> list[RowValues]:
+    """Add the content of the items to rows of answers."""
     items = {item.item: item for item in _batches(store, first=IMPORTED)}
     return [
         {**row, "rank": item.rank, "kind": item.kind, "content": item.content}

@@ -1,11 +1,22 @@
-"""The names of the formats, and which one a file has."""
+"""The file formats of labels: their names, and reading and writing CSV, JSONL and Parquet.
+
+CSV is safe to open in a spreadsheet, which runs nothing in it, and reads back exactly.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
+from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, FileRow, RowValues, check_size
 
 ENDINGS = {
     "csv": ".csv",
@@ -13,7 +24,7 @@ ENDINGS = {
     "parquet": ".parquet",
     "label-studio": ".json",
 }
-"""The ending of a file in every format."""
+"""The file ending of each format."""
 
 FORMATS = tuple(ENDINGS)
 
@@ -23,11 +34,17 @@ MEDIA_TYPES = {
     "parquet": "application/vnd.apache.parquet",
     "label-studio": "application/json",
 }
-"""What a web server says of a file in every format."""
+"""The media type of each format."""
+
+GUARDED = re.compile(r"'*[=+\-@\t\r]")
+"""A cell that a spreadsheet may take for a formula, also with apostrophes in front."""
+
+NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}
+"""The types of the columns that are not text."""
 
 
 def format_of(path: str | Path) -> str:
-    """The format that the ending of a file names."""
+    """Return the format of a file by its ending."""
     ending = Path(path).suffix.lower()
     for name, usual in ENDINGS.items():
         if usual == ending:
@@ -46,9 +63,139 @@ def format_to_write(path: str | Path) -> str:
 
 
 def check_format(name: str) -> str:
-    """A format that exists."""
+    """Return the name of a format; refuse one that does not exist."""
     if name not in ENDINGS:
         raise UnknownNameError(
             f"a format out of {', '.join(FORMATS)}", repr(name), did_you_mean(name, FORMATS)
         )
     return name
+
+
+def write_csv(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
+    """Return a header and the rows as CSV in UTF-8."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_guarded(row.get(name)) for name in columns])
+    return file.getvalue().encode()
+
+
+def read_csv(data: bytes, source: str) -> list[FileRow]:
+    """Return the rows of a CSV file whose header names the columns."""
+    try:
+        # A spreadsheet may write a byte order mark first.
+        text = data.decode("utf-8-sig")
+        with _unlimited_cells():
+            return list(_csv_rows(text, source))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise FileError(f"CSV in UTF-8 in {source}", str(error), "write the file again") from None
+
+
+def _csv_rows(text: str, source: str) -> Iterator[FileRow]:
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    columns = next(reader, [])
+    missing = [name for name in ("id", "label") if columns.count(name) != 1]
+    if missing:
+        raise FileError(
+            f"a header with the columns id and label, each once, in {source}",
+            ",".join(columns) or "an empty file",
+            f"check {' and '.join(missing)}, and that columns have commas between",
+        )
+    for cells in reader:
+        where = f"line {reader.line_num} of {source}"
+        if not cells:
+            continue
+        if len(cells) != len(columns):
+            raise FileError(f"{len(columns)} cells in {where}", str(len(cells)), "correct the file")
+        yield FileRow(dict(zip(columns, map(_unguarded, cells), strict=True)), where)
+
+
+def _guarded(value: object) -> object:
+    """Put an apostrophe before a text that a spreadsheet may take for a formula.
+
+    A text with apostrophes before such a beginning gets another one, so that removing one is
+    always right.
+    """
+    return f"'{value}" if isinstance(value, str) and GUARDED.match(value) else value
+
+
+def _unguarded(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and GUARDED.match(cell) else cell
+
+
+@contextmanager
+def _unlimited_cells() -> Iterator[None]:
+    """Accept cells longer than the default limit of the csv module: texts may be long."""
+    before = csv.field_size_limit(2**31 - 1)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def write_jsonl(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
+    """Return a JSON object per row and line, in UTF-8."""
+    lines = [{name: row.get(name) for name in columns} for row in rows]
+    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+
+
+def read_jsonl(data: bytes, source: str) -> list[FileRow]:
+    """Return the objects of a JSONL file; empty lines are ignored."""
+    found = []
+    # Not splitlines: a JSON string may contain other line separators of Unicode.
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        where = f"line {number} of {source}"
+        row = parse_json(line, where)
+        if not isinstance(row, dict):
+            raise FileError(f"a JSON object in {where}", type(row).__name__, "correct the file")
+        found.append(FileRow(row, where))
+    return found
+
+
+def parse_json(data: bytes, where: str) -> Any:
+    """Return the value of a JSON text in UTF-8."""
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"JSON in UTF-8 in {where}", str(error), "write the file again") from None
+
+
+def write_parquet(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
+    """Return the rows as a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.table(
+        {
+            name: pa.array([row.get(name) for row in rows], type=NUMBERS.get(name, "string"))
+            for name in columns
+        }
+    )
+    file = io.BytesIO()
+    pq.write_table(table, file)
+    return file.getvalue()
+
+
+def read_parquet(data: bytes, source: str) -> list[FileRow]:
+    """Return the rows of a Parquet file; unknown columns are not read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(io.BytesIO(data))
+        names = file.schema_arrow.names
+        if "id" in names and "label" in names:
+            groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+            check_size(sum(group.total_byte_size for group in groups), source)
+            rows = file.read([name for name in BATCH_COLUMNS if name in names]).to_pylist()
+            return [FileRow(row, f"row {k} of {source}") for k, row in enumerate(rows, start=1)]
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        raise FileError(
+            f"a readable Parquet file {source}", str(error), "write the file again"
+        ) from None
+    raise FileError(
+        f"the columns id and label in {source}", ", ".join(names) or "none", "name the columns so"
+    )

@@ -1,20 +1,22 @@
-"""Labels of a file into the store: all of them, or none if the file makes no sense."""
+"""Imports the labels of a file into the store, all of them or none."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from sabal.errors import FileError, UnknownNameError, did_you_mean
-from sabal.labeling.exchange.csv import read_csv
-from sabal.labeling.exchange.formats import check_format, format_of
-from sabal.labeling.exchange.jsonl import read_jsonl
+from sabal.labeling.exchange.answer_rows import FileRow, answer_in, check_size
+from sabal.labeling.exchange.formats import (
+    check_format,
+    format_of,
+    read_csv,
+    read_jsonl,
+    read_parquet,
+)
 from sabal.labeling.exchange.label_studio import read_tasks
-from sabal.labeling.exchange.parquet import read_parquet
-from sabal.labeling.exchange.rows import Found, answer_in, check_size
-from sabal.labeling.store import Store
-from sabal.labeling.store.records import ImportedLabel
+from sabal.labeling.store import ImportedLabel, ImportReport, Store
 
 READERS = {
     "csv": read_csv,
@@ -23,47 +25,44 @@ READERS = {
     "label-studio": read_tasks,
 }
 
-PART = 2**20
-"""Bytes that are read at a time."""
+BYTES_PER_READ = 2**20
 
 
-@dataclass(frozen=True)
-class Imported:
-    """What an import did.
+def import_file(store: Store, path: str | Path, format: str | None = None) -> ImportReport:
+    """Add the answers in a file; importing a file again adds nothing.
 
-    labels, skips: answers that were added. already: answers that were there before.
-    waiting: rows without an answer. unknown: ids that the project does not have.
-    """
+    Parameters
+    ----------
+    store : Store
+        The store of the project.
+    path : str or Path
+        The file.
+    format : str, optional
+        One of `FORMATS`, by default the one of the file's ending.
 
-    labels: int
-    skips: int
-    already: int
-    waiting: int
-    unknown: list[str]
+    Returns
+    -------
+    ImportReport
+        What was added.
 
-
-def import_file(store: Store, path: str | Path, format: str | None = None) -> Imported:
-    """Add the answers in a file; the format is that of its ending unless it is named.
-
-    Importing a file again adds nothing.
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or a row is not valid.
+    UnknownNameError
+        If a label is not a class of the project.
     """
     source = Path(path)
     reader = READERS[format_of(source) if format is None else check_format(format)]
     found = reader(_bytes(source), str(source))
     answers = list(_answers(found, store.settings.classes))
-    # Of two answers of one person to one item the later one stands, wherever it is in the file.
+    # Of two answers of one person to one item the later one is current, wherever it is.
     answers.sort(key=lambda answer: (answer.time is None, answer.time or ""))
     report = store.import_labels(answers)
-    return Imported(
-        labels=report.added - report.skipped,
-        skips=report.skipped,
-        already=report.already,
-        waiting=len(found) - len(answers),
-        unknown=report.unknown,
-    )
+    return replace(report, waiting=len(found) - len(answers))
 
 
-def _answers(rows: Iterable[Found], classes: Iterable[str]) -> Iterable[ImportedLabel]:
+def _answers(rows: Iterable[FileRow], classes: Iterable[str]) -> Iterable[ImportedLabel]:
     known = tuple(classes)
     for found in rows:
         answer = answer_in(found)
@@ -82,8 +81,8 @@ def _bytes(source: Path) -> bytes:
     parts, size = [], 0
     try:
         with source.open("rb") as file:
-            # By reading, not by asking: a pipe has no size.
-            while part := file.read(PART):
+            # Counted while reading: a pipe has no size.
+            while part := file.read(BYTES_PER_READ):
                 parts.append(part)
                 size += len(part)
                 check_size(size, str(source))

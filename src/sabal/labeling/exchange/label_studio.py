@@ -1,9 +1,8 @@
-"""Label Studio's JSON: a list of tasks, each with its data and the annotations that it has.
+"""Label Studio's JSON: a list of tasks with their data and annotations.
 
-Beside what is shown, the data of a task says which item it is (`sabal_id`), in which round it was
-chosen, at which rank and with which weight; Label Studio keeps data as it is. Who answered, and
-when, stands in an annotation below `sabal`: Label Studio has annotators of its own, refuses others,
-and does not mind.
+The data of a task has the id of its item (`sabal_id`), its round, rank, weight and role beside the
+content; Label Studio keeps data as it is. The annotator and the time of an answer are in its
+annotation under `sabal`: Label Studio accepts only annotators of its own, but ignores this key.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ from urllib.parse import quote
 from xml.sax.saxutils import quoteattr  # nosec B406  # writes XML, and reads none
 
 from sabal.errors import FileError
-from sabal.labeling.exchange.jsonl import parse_json
-from sabal.labeling.exchange.rows import Found, Row
+from sabal.labeling.exchange.answer_rows import FileRow, RowValues
+from sabal.labeling.exchange.formats import parse_json
 
 LOCAL_FILES = "/data/local-files/?d="
-"""Where a Label Studio server shows the files below its document root."""
+"""Where a Label Studio server serves the files below its document root."""
 
 CONTROL = "label"
 """The name of the choices in the labelling interface."""
 
-OURS = ("annotator", "round", "time")
-"""What an annotation of ours has below `sabal`."""
+OWN_KEYS = ("annotator", "round", "time")
+"""The keys under `sabal` in an exported annotation."""
 
 
 def label_config(classes: Sequence[str], kind: str) -> str:
-    """The labelling interface of Label Studio that goes with the tasks: one class out of these."""
+    """Return Label Studio's labelling interface for the tasks: a choice of one class."""
     shown = "Image" if kind == "image" else "Text"
     target = _object_name(kind)
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
@@ -43,11 +42,20 @@ def label_config(classes: Sequence[str], kind: str) -> str:
     )
 
 
-def write_tasks(rows: Sequence[Row], media_url: str = LOCAL_FILES) -> bytes:
-    """A task for every item, in the order in which they first come; one annotation an answer.
+def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> bytes:
+    """Return a task per item, in the order of first appearance, with an annotation per answer.
 
-    rows: with `kind`, `content` and `rank` of the item beside the columns of an export.
-    media_url: what Label Studio needs before the path of an image to find it.
+    Parameters
+    ----------
+    rows : sequence of dict
+        The columns of an export, and `kind`, `content` and `rank` of the item.
+    media_url : str
+        The prefix that makes the path of an image its address in Label Studio.
+
+    Returns
+    -------
+    bytes
+        The tasks as JSON.
     """
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -57,15 +65,19 @@ def write_tasks(rows: Sequence[Row], media_url: str = LOCAL_FILES) -> bytes:
     return json.dumps(list(tasks.values()), ensure_ascii=False, indent=1).encode()
 
 
-def read_tasks(data: bytes, source: str) -> list[Found]:
-    """The annotations of exported tasks, a row each; predictions and drafts are not answers."""
+def read_tasks(data: bytes, source: str) -> list[FileRow]:
+    """Return the annotations of exported tasks as rows; predictions and drafts are ignored."""
     tasks = parse_json(data, source)
     if not isinstance(tasks, list):
         raise _not_tasks(source, type(tasks).__name__)
-    return [found for number, task in enumerate(tasks, 1) for found in _found(task, number, source)]
+    return [
+        found
+        for number, task in enumerate(tasks, 1)
+        for found in _rows_of_task(task, number, source)
+    ]
 
 
-def _found(task: Any, number: int, source: str) -> Iterator[Found]:
+def _rows_of_task(task: Any, number: int, source: str) -> Iterator[FileRow]:
     where = f"task {number} of {source}"
     if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
         raise _not_tasks(where, "something else")
@@ -74,29 +86,31 @@ def _found(task: Any, number: int, source: str) -> Iterator[Found]:
         raise _not_tasks(where, "annotations that are no list of objects")
     about = task["data"]
     shared = {
-        # A task that is not ours has no id that we know: it is reported, and left alone.
+        # A task from elsewhere has no id of an item: it is reported as unknown.
         "id": about.get("sabal_id", f"Label Studio's task {task.get('id', number)}"),
         "round": about.get("sabal_round"),
         "weight": about.get("sabal_weight"),
         "role": about.get("sabal_role"),
     }
     if not annotations:
-        yield Found({**shared, "label": None}, where)
+        yield FileRow({**shared, "label": None}, where)
     for annotation in annotations:
         cancelled = bool(annotation.get("was_cancelled"))
         label = None if cancelled else _choice(annotation, where)
         action = "skip" if cancelled else "label" if label is not None else None
-        yield Found({**shared, "label": label, "action": action, **_who(annotation)}, where)
+        yield FileRow(
+            {**shared, "label": label, "action": action, **_annotator_and_time(annotation)}, where
+        )
 
 
 def _choice(annotation: dict[str, Any], where: str) -> Any:
-    """The class that was chosen; None if none was."""
+    """Return the class that was chosen; None if none was."""
     result = annotation.get("result")
     if not isinstance(result, list) or not all(isinstance(part, dict) for part in result):
         raise _not_tasks(where, "an annotation whose result is no list of objects")
     parts = [part for part in result if part.get("type") == "choices"]
-    ours = [part for part in parts if part.get("from_name") == CONTROL] or parts
-    values = [part.get("value") for part in ours]
+    own = [part for part in parts if part.get("from_name") == CONTROL] or parts
+    values = [part.get("value") for part in own]
     if not all(isinstance(v, dict) and isinstance(v.get("choices"), list) for v in values):
         raise _not_tasks(where, "choices without a list of them")
     chosen = [choice for value in values for choice in value["choices"]]
@@ -105,20 +119,20 @@ def _choice(annotation: dict[str, Any], where: str) -> Any:
     return chosen[0] if chosen else None
 
 
-def _who(annotation: dict[str, Any]) -> Row:
-    """The annotator and the time: ours if they are there, else Label Studio's."""
-    ours = annotation.get("sabal")
-    if isinstance(ours, dict):
-        return {name: ours.get(name) for name in OURS}
+def _annotator_and_time(annotation: dict[str, Any]) -> RowValues:
+    """Return annotator and time: those under `sabal` if there are any, else Label Studio's."""
+    own = annotation.get("sabal")
+    if isinstance(own, dict):
+        return {name: own.get(name) for name in OWN_KEYS}
     by = annotation.get("completed_by")
     if isinstance(by, dict):
         by = by.get("email") or by.get("id")
     name = f"label-studio-{by}" if isinstance(by, int) else by or "label-studio"
-    # An annotation that is changed keeps its creation: the change is a later answer.
+    # A changed annotation keeps its time of creation; the change counts as a later answer.
     return {"annotator": name, "time": annotation.get("updated_at") or annotation.get("created_at")}
 
 
-def _data(row: Row, media_url: str) -> dict[str, Any]:
+def _data(row: RowValues, media_url: str) -> dict[str, Any]:
     kind, content = row["kind"], row["content"]
     shown = media_url + quote(content) if kind == "image" else content
     return {
@@ -131,7 +145,7 @@ def _data(row: Row, media_url: str) -> dict[str, Any]:
     }
 
 
-def _annotation(row: Row) -> dict[str, Any]:
+def _annotation(row: RowValues) -> dict[str, Any]:
     chosen = {
         "type": "choices",
         "from_name": CONTROL,
@@ -141,9 +155,9 @@ def _annotation(row: Row) -> dict[str, Any]:
     return {
         "result": [] if row["action"] == "skip" else [chosen],
         "was_cancelled": row["action"] == "skip",
-        # Unless told otherwise, Label Studio takes what comes with a task for the truth.
+        # By default Label Studio takes the annotations of an imported task as ground truth.
         "ground_truth": False,
-        "sabal": {name: row[name] for name in OURS},
+        "sabal": {name: row[name] for name in OWN_KEYS},
     }
 
 

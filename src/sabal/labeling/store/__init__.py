@@ -1,45 +1,35 @@
-"""The store of a project: everything is a row, and nothing is overwritten."""
+"""The store of a project: an append-only history in a database."""
 
 from sabal.labeling.store.records import (
-    Advice,
-    Agreement,
     Answer,
     BatchItem,
-    Chosen,
     CurvePoint,
     ImportedLabel,
     ImportReport,
-    Item,
-    LabelRow,
-    Leased,
-    Lesson,
-    Pace,
-    PersonPace,
-    Round,
+    LeasedItem,
+    NewBatchItem,
+    PoolItem,
     Status,
     Submission,
-    Training,
+    TrainingLabel,
+    TrainingRecord,
 )
 from sabal.labeling.store.store import Store
+from sabal.labeling.store.store_base import StoreSettings
 
 __all__ = [
-    "Advice",
-    "Agreement",
     "Answer",
     "BatchItem",
-    "Chosen",
     "CurvePoint",
     "ImportReport",
     "ImportedLabel",
-    "Item",
-    "LabelRow",
-    "Leased",
-    "Lesson",
-    "Pace",
-    "PersonPace",
-    "Round",
+    "LeasedItem",
+    "NewBatchItem",
+    "PoolItem",
     "Status",
     "Store",
+    "StoreSettings",
     "Submission",
-    "Training",
+    "TrainingLabel",
+    "TrainingRecord",
 ]

@@ -1,4 +1,4 @@
-"""Answers: submitting, undoing, and the history of both."""
+"""Answers: submitting and undoing them, and the history of both."""
 
 from __future__ import annotations
 
@@ -10,106 +10,154 @@ from typing import Any
 import sqlalchemy as sa
 
 from sabal.errors import InputError, UnknownNameError, did_you_mean
-from sabal.labeling.settings import Settings
 from sabal.labeling.store import leases, schema
-from sabal.labeling.store.connection import Database
-from sabal.labeling.store.items import item_of
-from sabal.labeling.store.records import LABEL, SKIP, UNDO, Answer, Submission
-from sabal.labeling.store.standing import stands
-
-LONGEST_NAME = 200
+from sabal.labeling.store.current_answers import is_current
+from sabal.labeling.store.records import LABEL, SKIP, UNDO, Answer, Submission, check_name
+from sabal.labeling.store.store_base import StoreBase, StoreSettings
 
 
 class UnknownClassError(UnknownNameError):
-    """A label that is no class of the project."""
+    """A label that is not a class of the project."""
 
 
-def submit(database: Database, settings: Settings, given: Submission) -> Answer:
-    """Store an answer, once; returns when it is durable."""
-    _check(given, settings)
-    action = SKIP if given.skip else LABEL
-    with database.write() as connection:
-        first = _submitted(connection, given.submission)
-        if first is not None:
-            same = (first.annotator, first.item, first.action, first.label)
-            return _repeated(first, same == (given.annotator, given.item, action, given.label))
-        item = item_of(connection, given.item)
-        _check_open(connection, settings, item.id, given)
-        values = {
-            "submission": given.submission,
-            "annotator": given.annotator,
-            "item_id": item.id,
-            "round": _round_of(connection, item.id, item.key),
-            "action": action,
-            "label": given.label,
-            "seconds": given.seconds,
-            "answered_at": database.now_text(),
-        }
-        connection.execute(schema.answers.insert().values(values))
-        leases.give_back(connection, item.id, given.annotator)
-        return _stored(connection, given.submission)
+class AnswerStore(StoreBase):
+    """The part of the store that holds the answers of people."""
+
+    def submit(self, given: Submission) -> Answer:
+        """Store an answer durably.
+
+        Parameters
+        ----------
+        given : Submission
+            A label or a skip. Submitting the same one again returns the stored answer.
+
+        Returns
+        -------
+        Answer
+            The answer as it is stored.
+
+        Raises
+        ------
+        InputError
+            If the submission is malformed, its id was used for another answer, or the item is not
+            open.
+        UnknownNameError
+            If there is no such item, or no such class (`UnknownClassError`).
+        """
+        _check(given, self.settings)
+        action = SKIP if given.skip else LABEL
+        with self.database.write() as connection:
+            first = _submitted(connection, given.submission)
+            if first is not None:
+                same = (first.annotator, first.item, first.action, first.label)
+                return _repeated(first, same == (given.annotator, given.item, action, given.label))
+            item_id, number = _row_and_round(connection, given.item)
+            self._check_open(connection, item_id, given)
+            values = {
+                "submission": given.submission,
+                "annotator": given.annotator,
+                "item_id": item_id,
+                "round": number,
+                "action": action,
+                "label": given.label,
+                "seconds": given.seconds,
+                "answered_at": self.database.now_text(),
+            }
+            connection.execute(schema.answers.insert().values(values))
+            leases.end_lease(connection, item_id, given.annotator)
+            return _stored(connection, given.submission)
+
+    def undo(self, annotator: str, submission: str) -> Answer | None:
+        """Undo the latest current answer of a person, and lease its item to them again.
+
+        Parameters
+        ----------
+        annotator : str
+            The person.
+        submission : str
+            The id of this request. The same request again returns the stored undo.
+
+        Returns
+        -------
+        Answer or None
+            The undo as it is stored, or None if the person has no current answer.
+        """
+        check_name(annotator, "annotator")
+        check_name(submission, "submission")
+        with self.database.write() as connection:
+            first = _submitted(connection, submission)
+            if first is not None:
+                return _repeated(first, (first.annotator, first.action) == (annotator, UNDO))
+            last = connection.execute(
+                sa.select(schema.answers)
+                .where(schema.answers.c.annotator == annotator, is_current())
+                .order_by(schema.answers.c.id.desc())
+                .limit(1)
+            ).one_or_none()
+            if last is None:
+                return None
+            now = self.database.clock()
+            values = {
+                "submission": submission,
+                "annotator": annotator,
+                "item_id": last.item_id,
+                "round": last.round,
+                "action": UNDO,
+                "undoes": last.id,
+                "answered_at": self.database.now_text(),
+            }
+            connection.execute(schema.answers.insert().values(values))
+            until = now + timedelta(seconds=self.settings.lease_seconds)
+            leases.add_lease(connection, last.item_id, annotator, last.round, now, until)
+            return _stored(connection, submission)
+
+    def replaced(self, answer: Answer) -> Answer | None:
+        """Return the same person's previous answer to the item, if it was current until then."""
+        a = schema.answers
+        with self.database.read() as connection:
+            own = _answers(
+                connection,
+                lambda query: query.where(
+                    schema.items.c.key == answer.item, a.c.annotator == answer.annotator
+                ),
+            )
+        current: Answer | None = None
+        # Sorted here: with ORDER BY, SQLite would walk through all answers of that person.
+        for each in sorted(own, key=lambda given: given.id):
+            if each.id == answer.id:
+                break
+            current = None if each.action == UNDO else each
+        return current
+
+    def history(self) -> list[Answer]:
+        """Return all answers in the order of submission, including undone ones."""
+        with self.database.read() as connection:
+            return _answers(connection, lambda query: query.order_by(schema.answers.c.id))
+
+    def last_answer(self) -> int:
+        """Return the id of the latest answer, or 0 if there is none."""
+        with self.database.read() as connection:
+            return int(connection.scalar(sa.select(sa.func.max(schema.answers.c.id))) or 0)
+
+    def _check_open(self, connection: sa.Connection, item_id: int, given: Submission) -> None:
+        """Refuse an answer to an item that enough other people have answered.
+
+        This happens when a lease expired and another person answered the item first.
+        """
+        a = schema.answers
+        others = sa.select(sa.func.count()).where(
+            a.c.item_id == item_id, a.c.annotator != given.annotator, is_current()
+        )
+        if int(connection.scalar(others) or 0) >= self.settings.overlap:
+            raise InputError(
+                "an item that is still open",
+                f"{given.item!r}, which others have answered in the meantime",
+                "go on with the next item",
+            )
 
 
-def undo(database: Database, settings: Settings, annotator: str, submission: str) -> Answer | None:
-    """Undo the latest standing answer of a person, and lease the item to them again."""
-    check_name(annotator, "annotator")
-    check_name(submission, "submission")
-    with database.write() as connection:
-        first = _submitted(connection, submission)
-        if first is not None:
-            return _repeated(first, (first.annotator, first.action) == (annotator, UNDO))
-        last = connection.execute(
-            sa.select(schema.answers)
-            .where(schema.answers.c.annotator == annotator, stands())
-            .order_by(schema.answers.c.id.desc())
-            .limit(1)
-        ).one_or_none()
-        if last is None:
-            return None
-        now = database.clock()
-        values = {
-            "submission": submission,
-            "annotator": annotator,
-            "item_id": last.item_id,
-            "round": last.round,
-            "action": UNDO,
-            "undoes": last.id,
-            "answered_at": database.now_text(),
-        }
-        connection.execute(schema.answers.insert().values(values))
-        until = now + timedelta(seconds=settings.lease_seconds)
-        leases.take(connection, last.item_id, annotator, last.round, now, until)
-        return _stored(connection, submission)
-
-
-def replaced(connection: sa.Connection, by: Answer) -> Answer | None:
-    """What the same person had said of the same item, and stood until `by` came in."""
-    a = schema.answers
-    own = _answers(
-        connection,
-        lambda query: query.where(schema.items.c.key == by.item, a.c.annotator == by.annotator),
-    )
-    stood: Answer | None = None
-    # Sorted here: asked for in order, SQLite would walk through all answers of that person.
-    for each in sorted(own, key=lambda answer: answer.id):
-        if each.id == by.id:
-            break
-        stood = None if each.action == UNDO else each
-    return stood
-
-
-def history(connection: sa.Connection) -> list[Answer]:
-    """Every answer, in the order they came."""
-    return _answers(connection, lambda query: query.order_by(schema.answers.c.id))
-
-
-def last_answer(connection: sa.Connection) -> int:
-    """The id of the latest answer; 0 before the first."""
-    return int(connection.scalar(sa.select(sa.func.max(schema.answers.c.id))) or 0)
-
-
-def check_class(label: str | None, settings: Settings) -> None:
-    """Refuse a label that is no class of the project."""
+def check_class(label: str | None, settings: StoreSettings) -> None:
+    """Refuse a label that is not a class of the project."""
     if label not in settings.classes:
         raise UnknownClassError(
             f"a class out of {', '.join(settings.classes)}",
@@ -118,16 +166,7 @@ def check_class(label: str | None, settings: Settings) -> None:
         )
 
 
-def check_name(value: Any, name: str) -> None:
-    """A text of a reasonable length."""
-    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME:
-        got = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
-        raise InputError(
-            f"`{name}` as a text of 1 to {LONGEST_NAME} characters", got, f"give a {name}"
-        )
-
-
-def _check(given: Submission, settings: Settings) -> None:
+def _check(given: Submission, settings: StoreSettings) -> None:
     check_name(given.submission, "submission")
     check_name(given.annotator, "annotator")
     if given.skip != (given.label is None):
@@ -140,35 +179,25 @@ def _check(given: Submission, settings: Settings) -> None:
         raise InputError("`seconds` of at least 0", str(seconds), "leave it out")
 
 
-def _check_open(connection: sa.Connection, settings: Settings, row: int, given: Submission) -> None:
-    """Refuse an answer to an item that enough other people have answered.
-
-    It comes from somebody whose lease ran out: the item went to another person, who was quicker.
-    """
-    a = schema.answers
-    others = sa.select(sa.func.count()).where(
-        a.c.item_id == row, a.c.annotator != given.annotator, stands()
-    )
-    if int(connection.scalar(others) or 0) >= settings.overlap:
-        raise InputError(
-            "an item that is still open",
-            f"{given.item!r}, which others have answered in the meantime",
-            "go on with the next item",
-        )
-
-
-def _round_of(connection: sa.Connection, row: int, key: str) -> int:
-    query = sa.select(schema.batch_items.c.round).where(schema.batch_items.c.item_id == row)
-    found = connection.scalar(query)
+def _row_and_round(connection: sa.Connection, key: str) -> tuple[int, int]:
+    """Return the row of an item and the round that it was chosen in."""
+    i, b = schema.items, schema.batch_items
+    found = connection.execute(
+        sa.select(i.c.id, b.c.round)
+        .select_from(i.outerjoin(b, b.c.item_id == i.c.id))
+        .where(i.c.key == key)
+    ).one_or_none()
     if found is None:
+        raise UnknownNameError("the id of an item of this project", repr(key), "check the id")
+    if found.round is None:
         raise InputError(
             "an item of a batch", f"{key!r}, which was not chosen", "ask for the next items"
         )
-    return int(found)
+    return int(found.id), int(found.round)
 
 
 def _repeated(first: Answer, same: bool) -> Answer:
-    """The answer that a submission id stands for already, if it is the same."""
+    """Return the answer stored under a submission id, which must have the same content."""
     if not same:
         raise InputError(
             "an id of its own for every submission",
@@ -188,7 +217,7 @@ def _submitted(connection: sa.Connection, submission: str) -> Answer | None:
 def _stored(connection: sa.Connection, submission: str) -> Answer:
     found = _submitted(connection, submission)
     if found is None:
-        raise RuntimeError("an answer that was just stored is not there")
+        raise RuntimeError("an answer that was just stored is missing")
     return found
 
 

@@ -1,79 +1,118 @@
-"""Labels from elsewhere, appended to the history; the same file twice adds nothing."""
+"""Labels from elsewhere, appended to the history."""
 
 from __future__ import annotations
 
 import json
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from sabal.errors import InputError
-from sabal.labeling.settings import Settings
 from sabal.labeling.store import schema
-from sabal.labeling.store.answers import check_class, check_name
-from sabal.labeling.store.connection import Database, as_text
-from sabal.labeling.store.items import rows_of
+from sabal.labeling.store.answers import check_class
+from sabal.labeling.store.batch_items import add_batch_items
+from sabal.labeling.store.current_answers import is_current
+from sabal.labeling.store.database import Database, as_text
+from sabal.labeling.store.pool_items import rows_of
 from sabal.labeling.store.records import (
     CHECK,
     IMPORTED,
     LABEL,
     SKIP,
     TRAIN,
-    Chosen,
     ImportedLabel,
     ImportReport,
+    NewBatchItem,
+    check_name,
 )
-from sabal.labeling.store.rounds import add_to_round
-from sabal.labeling.store.standing import stands
+from sabal.labeling.store.store_base import StoreBase, StoreSettings
 
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")
-"""Ids of imported answers are names in it."""
+"""The UUID namespace of the submission ids of imported answers."""
 
-Standing = dict[tuple[int, str], tuple[str, str | None, str]]
-"""By item and annotator: action, label and time of the answer that stands."""
-
-
-def import_labels(
-    database: Database, settings: Settings, rows: Iterable[ImportedLabel]
-) -> ImportReport:
-    """Append labels and skips, all or none of them; items of no batch go into a round of theirs."""
-    given = [_checked(row, settings) for row in rows]
-    with database.write() as connection:
-        items = rows_of(connection, (row.id for row in given))
-        known = [row for row in given if row.id in items]
-        unknown = list(dict.fromkeys(row.id for row in given if row.id not in items))
-        rounds = _put_into_rounds(connection, database, known, items)
-        standing = _standing(connection)
-        submitted = set(connection.scalars(sa.select(schema.answers.c.submission)))
-        new: list[dict[str, Any]] = []
-        for row in known:
-            submission = str(uuid.uuid5(NAMESPACE, _name(row)))
-            place = (items[row.id], row.annotator)
-            if submission in submitted or _says_the_same(standing.get(place), row):
-                continue
-            action = SKIP if row.skip else LABEL
-            values = {
-                "submission": submission,
-                "annotator": row.annotator,
-                "item_id": items[row.id],
-                "round": rounds[items[row.id]] if row.round is None else row.round,
-                "action": action,
-                "label": row.label,
-                "answered_at": row.time or database.now_text(),
-            }
-            new.append(values)
-            submitted.add(submission)
-            standing[place] = (action, row.label, str(values["answered_at"]))
-        if new:
-            connection.execute(schema.answers.insert(), new)
-    skipped = sum(values["action"] == SKIP for values in new)
-    return ImportReport(len(new), len(known) - len(new), skipped, unknown)
+CurrentAnswers = dict[tuple[int, str], tuple[str, str | None, str]]
+"""By item and annotator: action, label and time of the current answer."""
 
 
-def _checked(row: ImportedLabel, settings: Settings) -> ImportedLabel:
+class ImportStore(StoreBase):
+    """The part of the store that imports labels."""
+
+    def import_labels(self, rows: Iterable[ImportedLabel]) -> ImportReport:
+        """Append labels and skips, all or none of them.
+
+        Parameters
+        ----------
+        rows : iterable of ImportedLabel
+            Rows that were imported before add nothing. Items of no batch join the imported round.
+
+        Returns
+        -------
+        ImportReport
+            What was added.
+
+        Raises
+        ------
+        InputError
+            If a row is malformed.
+        UnknownNameError
+            If a label is not a class of the project.
+        """
+        given = [_checked(row, self.settings) for row in rows]
+        with self.database.write() as connection:
+            items = rows_of(connection, (row.id for row in given))
+            known = [row for row in given if row.id in items]
+            unknown = list(dict.fromkeys(row.id for row in given if row.id not in items))
+            rounds = _put_into_rounds(connection, self.database, known, items)
+            new = _new_answers(connection, self.database, known, items, rounds)
+            if new:
+                connection.execute(schema.answers.insert(), new)
+        skips = sum(values["action"] == SKIP for values in new)
+        return ImportReport(
+            labels=len(new) - skips,
+            skips=skips,
+            already=len(known) - len(new),
+            waiting=0,
+            unknown=unknown,
+        )
+
+
+def _new_answers(
+    connection: sa.Connection,
+    database: Database,
+    rows: list[ImportedLabel],
+    items: Mapping[str, int],
+    rounds: Mapping[int, int],
+) -> list[dict[str, Any]]:
+    """Return the answers to add: those of rows that the history does not have yet."""
+    current = _current_answers(connection)
+    submitted = set(connection.scalars(sa.select(schema.answers.c.submission)))
+    new: list[dict[str, Any]] = []
+    for row in rows:
+        item_id = items[row.id]
+        submission = str(uuid.uuid5(NAMESPACE, _name(row)))
+        place = (item_id, row.annotator)
+        if submission in submitted or _is_same(current.get(place), row):
+            continue
+        values = {
+            "submission": submission,
+            "annotator": row.annotator,
+            "item_id": item_id,
+            "round": rounds[item_id] if row.round is None else row.round,
+            "action": SKIP if row.skip else LABEL,
+            "label": row.label,
+            "answered_at": row.time or database.now_text(),
+        }
+        new.append(values)
+        submitted.add(submission)
+        current[place] = (str(values["action"]), row.label, str(values["answered_at"]))
+    return new
+
+
+def _checked(row: ImportedLabel, settings: StoreSettings) -> ImportedLabel:
     check_name(row.annotator, "annotator")
     if row.skip != (row.label is None):
         got = f"{'both' if row.skip else 'neither'} for {row.id!r}"
@@ -91,30 +130,30 @@ def _checked(row: ImportedLabel, settings: Settings) -> ImportedLabel:
             "times as ISO-8601, for instance 2026-01-31T09:30:00Z", repr(row.time), "repair the row"
         ) from None
     zoned = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return ImportedLabel(**{**vars(row), "time": as_text(zoned)})
+    return replace(row, time=as_text(zoned))
 
 
 def _name(row: ImportedLabel) -> str:
-    """What makes an imported row the same as another."""
+    """Return the identity of an imported row, as a name in `NAMESPACE`."""
     content = [row.id, row.label, row.annotator, row.round, row.time, row.skip]
     return json.dumps(content, ensure_ascii=True)
 
 
-def _says_the_same(standing: tuple[str, str | None, str] | None, row: ImportedLabel) -> bool:
-    """Whether a person's standing answer is what the row says: an export come home."""
-    if standing is None:
+def _is_same(current: tuple[str, str | None, str] | None, row: ImportedLabel) -> bool:
+    """Return whether the row repeats a person's current answer, as a re-imported export does."""
+    if current is None:
         return False
-    action, label, time = standing
+    action, label, time = current
     same = (action, label) == (SKIP if row.skip else LABEL, row.label)
     return same and row.time in (None, time)
 
 
-def _standing(connection: sa.Connection) -> Standing:
+def _current_answers(connection: sa.Connection) -> CurrentAnswers:
     a = schema.answers
     query = sa.select(a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at)
     return {
         (item, annotator): (action, label, time)
-        for item, annotator, action, label, time in connection.execute(query.where(stands()))
+        for item, annotator, action, label, time in connection.execute(query.where(is_current()))
     }
 
 
@@ -124,7 +163,7 @@ def _put_into_rounds(
     rows: list[ImportedLabel],
     items: Mapping[str, int],
 ) -> dict[int, int]:
-    """The round of every item that is in one, once those that are in none are in the imported."""
+    """Add items of no round to the imported one, and return the round of every item."""
     b = schema.batch_items
     found = connection.execute(sa.select(b.c.item_id, b.c.round))
     rounds: dict[int, int] = {row.item_id: row.round for row in found}
@@ -145,8 +184,8 @@ def _put_into_rounds(
         connection.execute(schema.rounds.insert().values(values))
     last = connection.scalar(sa.select(sa.func.max(b.c.rank)).where(b.c.round == IMPORTED)) or 0
     chosen = [
-        Chosen(item, weight=1.0 if row.weight is None else row.weight, role=row.role)
+        NewBatchItem(item, weight=1.0 if row.weight is None else row.weight, role=row.role)
         for item, row in fresh.items()
     ]
-    add_to_round(connection, IMPORTED, chosen, last + 1)
+    add_batch_items(connection, IMPORTED, chosen, last + 1)
     return {**rounds, **dict.fromkeys(fresh, IMPORTED)}

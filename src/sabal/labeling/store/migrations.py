@@ -1,4 +1,4 @@
-"""From an empty database to today's tables, by numbered steps that are recorded in it."""
+"""Numbered migrations from an empty database to the current tables."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import sqlalchemy as sa
 
 from sabal.errors import FileError
 from sabal.labeling.store import schema
-from sabal.labeling.store.connection import Database
+from sabal.labeling.store.database import Database
 
 
 class Migration(NamedTuple):
-    """One step; its number never changes, nor what it does."""
+    """One step; neither its number nor what it does ever changes."""
 
     number: int
     name: str
@@ -28,19 +28,20 @@ MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first tables", _first_tables)
 
 
 def migrate(database: Database) -> None:
-    """Apply what is not recorded yet; a database of a later version is refused."""
+    """Apply the migrations that are not recorded yet; refuse a database of a later version."""
     with database.read() as connection:
         applied = _applied(connection)
     if applied == {step.number for step in MIGRATIONS}:
         return
     if database.read_only and applied < {step.number for step in MIGRATIONS}:
         raise FileError(
-            f"a database of version {MIGRATIONS[-1].number}, as {database.place} cannot be written",
+            f"a database of version {MIGRATIONS[-1].number}, since {database.location} cannot be "
+            "written",
             f"version {max(applied, default=0)}",
             "make a copy of the project that can be written, and use that",
         )
     with database.write() as connection:
-        # Again: another process may have been quicker.
+        # Read again: another process may have migrated in the meantime.
         applied = _applied(connection)
         later = applied - {step.number for step in MIGRATIONS}
         if later:

@@ -1,4 +1,4 @@
-"""The people who label: how fast they are, how far they agree, and which classes come out."""
+"""Statistics of the people who label: their pace, their agreement and the balance of classes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,32 @@ from datetime import datetime
 from itertools import combinations, pairwise
 from statistics import median
 
+from sabal.labeling.store.answers import AnswerStore
+from sabal.labeling.store.current_answers import CurrentAnswerStore
 from sabal.labeling.store.records import LABEL, Agreement, Answer, LabelRow, Pace, PersonPace
 
 BREAK_SECONDS = 300.0
-"""Whoever answers nothing for longer than this is not at work."""
+"""A longer time between two answers counts as a break."""
 
 
-def class_balance(labels: Iterable[str], classes: Sequence[str]) -> dict[str, int]:
-    """How many items each class has, the classes without any among them."""
-    counts = Counter(labels)
-    return {name: counts[name] for name in classes}
+class PeopleStore(AnswerStore, CurrentAnswerStore):
+    """The part of the store that describes how people label."""
+
+    def class_balance(self) -> dict[str, int]:
+        """Return the number of labelled items of each class."""
+        counts = Counter(each.label for each in self.training_labels())
+        return {name: counts[name] for name in self.settings.classes}
+
+    def pace(self) -> Pace:
+        """Return how fast people label."""
+        return _pace(self.history())
+
+    def agreement(self) -> Agreement | None:
+        """Return how far people agree; None unless two of them labelled the same item."""
+        return _agreement(self.labels())
 
 
-def pace(history: Iterable[Answer]) -> Pace:
-    """Seconds per label as the pages measured them, else between answers; breaks are left out."""
+def _pace(history: Iterable[Answer]) -> Pace:
     by_person: defaultdict[str, list[Answer]] = defaultdict(list)
     for answer in history:
         if answer.action == LABEL:
@@ -31,39 +43,38 @@ def pace(history: Iterable[Answer]) -> Pace:
         name: PersonPace(len(answers), _median(taken[name]), _per_hour(taken[name]))
         for name, answers in sorted(by_person.items())
     }
-    everyone = [seconds for each in taken.values() for seconds in each]
-    return Pace(_median(everyone), _per_hour(everyone), people)
+    total = [seconds for each in taken.values() for seconds in each]
+    return Pace(_median(total), _per_hour(total), people)
 
 
-def agreement(rows: Iterable[LabelRow]) -> Agreement | None:
-    """How far people agree where two of them labelled the same item; None where none did."""
+def _agreement(rows: Iterable[LabelRow]) -> Agreement | None:
     labels: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for row in rows:
         if row.label is not None:
             labels[row.annotator][row.id] = row.label
     equal, pairs, weighted, weight = 0, 0, 0.0, 0
     for one, two in combinations(labels.values(), 2):
-        both = [(one[item], two[item]) for item in one.keys() & two.keys()]
-        if not both:
-            continue
-        same = sum(first == second for first, second in both)
-        equal, pairs = equal + same, pairs + len(both)
-        kappa = _kappa(both, same)
-        if kappa is not None:
-            weighted, weight = weighted + kappa * len(both), weight + len(both)
+        shared = one.keys() & two.keys()
+        first, second = [one[item] for item in shared], [two[item] for item in shared]
+        equal += sum(a == b for a, b in zip(first, second, strict=True))
+        pairs += len(shared)
+        # Kappa is undefined where both people used a single class, and the same one.
+        if len({*first, *second}) > 1:
+            weighted += _kappa(first, second) * len(shared)
+            weight += len(shared)
     if not pairs:
         return None
     return Agreement(equal / pairs, weighted / weight if weight else None, pairs)
 
 
-def _kappa(both: Sequence[tuple[str, str]], same: int) -> float | None:
-    """Cohen's kappa of two people; None where chance alone would make them agree."""
-    first, second = Counter(a for a, _ in both), Counter(b for _, b in both)
-    by_chance = sum(first[label] * second[label] for label in first) / len(both) ** 2
-    return None if by_chance == 1 else (same / len(both) - by_chance) / (1 - by_chance)
+def _kappa(first: Sequence[str], second: Sequence[str]) -> float:
+    from sklearn.metrics import cohen_kappa_score
+
+    return float(cohen_kappa_score(first, second))
 
 
 def _seconds(answers: Sequence[Answer]) -> list[float]:
+    """Return the time of each answer as measured by the page, else the times between answers."""
     measured = [answer.seconds for answer in answers if answer.seconds is not None]
     if not measured:
         times = sorted(datetime.fromisoformat(answer.answered_at) for answer in answers)

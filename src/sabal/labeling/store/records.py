@@ -1,19 +1,28 @@
-"""What goes into the store and what comes out of it."""
+"""The records that go into the store and come out of it.
+
+They are plain dataclasses, and the HTTP interface serialises them as they are: their field names
+are part of its contract.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sabal.errors import InputError
 
 LABEL, SKIP, UNDO = "label", "skip", "undo"
 TRAIN, CHECK = "train", "check"
 IMPORTED = -1
 """The round of items that were labelled elsewhere and never chosen here."""
+MAX_NAME_LENGTH = 200
 
 
 @dataclass(frozen=True)
 class Submission:
-    """One answer of one person, named by an id of its own so that it may be sent twice."""
+    """One answer of one person; its id makes it safe to send twice."""
 
     submission: str
     annotator: str
@@ -25,7 +34,7 @@ class Submission:
 
 @dataclass(frozen=True)
 class Answer:
-    """A row of the history: a label, a skip, or the undoing of one (`undoes`: its id)."""
+    """An answer as it is stored: a label, a skip, or an undo of the answer with id `undoes`."""
 
     id: int
     submission: str
@@ -36,11 +45,12 @@ class Answer:
     label: str | None
     undoes: int | None
     answered_at: str
-    seconds: float | None = None
+    # How long a person took is not part of the HTTP interface.
+    seconds: Annotated[float | None, Field(exclude=True)] = None
 
 
 @dataclass(frozen=True)
-class Item:
+class PoolItem:
     """An item of the pool: its row, its key, and its text or the path of its image."""
 
     id: int
@@ -50,8 +60,8 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Leased:
-    """An item that is one person's to answer until `expires_at`."""
+class LeasedItem:
+    """An item that is reserved for one person until `expires_at`."""
 
     item: str
     kind: str
@@ -63,8 +73,19 @@ class Leased:
 
 
 @dataclass(frozen=True)
+class NewBatchItem:
+    """An item, by its row in the pool, that is about to be added to a batch."""
+
+    item: int
+    weight: float = 1.0
+    score: float = 0.0
+    role: str = TRAIN
+    why: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class BatchItem:
-    """An item of a batch; `label` is what people say of it together, None while open or skipped."""
+    """An item of a batch; `label` is the majority label, None while it is open or skipped."""
 
     item: str
     kind: str
@@ -80,19 +101,8 @@ class BatchItem:
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """An item (its row in the pool) on its way into a batch."""
-
-    item: int
-    weight: float = 1.0
-    score: float = 0.0
-    role: str = TRAIN
-    why: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class LabelRow:
-    """An answer that stands, as it is exported; a skip has no label."""
+    """A current answer as it is exported; a skip has no label."""
 
     id: str
     label: str | None
@@ -104,8 +114,8 @@ class LabelRow:
 
 
 @dataclass(frozen=True)
-class Lesson:
-    """What people say of an item (its row in the pool) together: what a model may learn."""
+class TrainingLabel:
+    """The majority label of an item, which is given by its row in the pool."""
 
     item: int
     label: str
@@ -114,58 +124,57 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Status:
-    """Where a project is.
+class AnswerCounts:
+    """Numbers of items.
 
-    labelled, skipped: items. remaining: items of open batches that still want answers.
-    partly: of these, the ones that somebody has answered, and others are to answer, too.
-    training: what the worker does. progress: of the features, 0 to 1.
-    finished: nothing is open and nothing more will be chosen.
-    batch_size, batch_answered: of the latest batch.
+    `chosen` items are in a batch. Of these, `labeled` ones have a label, `skipped` ones were
+    skipped by enough people, and `open` ones need more answers; `partly` counts the open ones that
+    somebody has answered.
     """
+
+    chosen: int = 0
+    labeled: int = 0
+    skipped: int = 0
+    open: int = 0
+    partly: int = 0
+
+
+@dataclass(frozen=True)
+class BatchProgress:
+    """The size of the latest batch, and how many of its items are answered."""
+
+    size: int
+    answered: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """The state of a project: its labels, its latest batch, and what the worker is doing."""
 
     round: int | None
     labelled: int
     skipped: int
-    remaining: int
-    partly: int
-    overlap: int
+    remaining: Annotated[int, Field(description="Items of open batches that need more answers.")]
+    partly: Annotated[
+        int, Field(description="Items that somebody has answered and others still have to.")
+    ]
+    overlap: Annotated[int, Field(description="How many people answer an item.")]
+    waits_for: Annotated[str | None, Field(description="What only another person can do.")]
     budget: int
     classes: tuple[str, ...]
     items: int
-    training: str
-    progress: float
+    training: Annotated[str, Field(description="What the worker is doing.")]
+    progress: Annotated[float, Field(description="Share of the features computed, 0 to 1.")]
     error: str | None
     metrics: dict[str, float]
-    finished: bool
-    batch_size: int
-    batch_answered: int
-
-    @property
-    def ended(self) -> str | None:
-        """Why nothing more will be asked, in words; None while there is something to do."""
-        if not self.finished:
-            return None
-        if self.labelled + self.skipped == self.items:
-            return f"all {self.items} items of the pool are answered"
-        return (
-            f"the budget of {self.budget} labels is used up; "
-            "with a larger one in sabal.toml it goes on"
-        )
-
-    @property
-    def waits_for(self) -> str | None:
-        """What nobody can do who has answered everything already, in words; None if nothing."""
-        if not self.partly:
-            return None
-        items = "1 item waits" if self.partly == 1 else f"{self.partly} items wait"
-        whom = "a second annotator" if self.overlap == 2 else "another annotator"
-        return f"{items} for {whom}: {self.overlap} people answer every item"
+    finished: Annotated[bool, Field(description="Nothing is open, and no batch will follow.")]
+    ended: Annotated[str | None, Field(description="Why no more items will be shown.")]
+    batch: BatchProgress
 
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """The accuracy of one training on the check labels of its day, with a 95 % Wilson interval."""
+    """The accuracy of one training on the check labels known then, with a 95 % interval."""
 
     round: int
     labels: int
@@ -173,6 +182,14 @@ class CurvePoint:
     low: float
     high: float
     checks: int
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Whether more labels help: "helping", "unclear", "not-helping" or "too-early"."""
+
+    verdict: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -186,7 +203,7 @@ class PersonPace:
 
 @dataclass(frozen=True)
 class Pace:
-    """How fast labels come in: of everyone together, and by annotator."""
+    """How fast labels come in, in all and by annotator."""
 
     median_seconds: float | None
     labels_per_hour: float | None
@@ -195,10 +212,10 @@ class Pace:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Where two people labelled the same item: the share of equal labels, and Cohen's kappa.
+    """Agreement on items that two people labelled, over `pairs` of labels.
 
-    kappa is the mean over pairs of people, weighted by the items they share; None where every
-    label is of one class, so that agreement says nothing.
+    `share` is the share of equal labels. `kappa` is Cohen's kappa, averaged over pairs of people
+    and weighted by the number of items they share; it is None where all labels are of one class.
     """
 
     share: float
@@ -207,16 +224,8 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Advice:
-    """Whether more labels still help: "helping", "unclear", "not-helping" or "too-early"."""
-
-    verdict: str
-    text: str
-
-
-@dataclass(frozen=True)
-class Training:
-    """One training; `last_answer` is the last row of the history that it knew of."""
+class TrainingRecord:
+    """One training; `last_answer` is the id of the last answer that it used."""
 
     id: int
     round: int
@@ -230,8 +239,8 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Round:
-    """One selection, as it was made."""
+class RoundRecord:
+    """One selection of a batch."""
 
     number: int
     strategy: str
@@ -244,9 +253,10 @@ class Round:
 
 @dataclass(frozen=True)
 class ImportedLabel:
-    """A label or a skip from elsewhere; what is None is taken from this project, or is now.
+    """A label or a skip from elsewhere.
 
-    weight, role: for items that are in no batch here.
+    A round of None means the round of the item in this project, and a time of None means now.
+    `weight` and `role` apply to items that are in no batch yet.
     """
 
     id: str
@@ -261,9 +271,23 @@ class ImportedLabel:
 
 @dataclass(frozen=True)
 class ImportReport:
-    """What an import did: answers added (`skipped` of them skips), there already, ids unknown."""
+    """What an import did.
 
-    added: int
+    `labels` and `skips` were added, `already` answers were in the project before, `waiting` rows
+    have no answer, and `unknown` ids are not in the project.
+    """
+
+    labels: int
+    skips: int
     already: int
-    skipped: int
+    waiting: int
     unknown: list[str]
+
+
+def check_name(value: Any, name: str) -> None:
+    """Refuse a name that is not a non-empty text of reasonable length."""
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_NAME_LENGTH:
+        got = f"{len(value)} characters" if isinstance(value, str) else type(value).__name__
+        raise InputError(
+            f"`{name}` as a text of 1 to {MAX_NAME_LENGTH} characters", got, f"give a {name}"
+        )

@@ -1,8 +1,11 @@
-"""The tables. Rows are added and never changed, but for leases and the end of a training."""
+"""The tables. Rows are only ever added, except for leases and the end of a training."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
+
+MAX_INTEGER = 2**31 - 1
+"""The largest integer that every database stores."""
 
 metadata = sa.MetaData()
 
@@ -41,7 +44,7 @@ rounds = sa.Table(
     sa.Column("chosen_at", sa.Text, nullable=False),
     sa.Column("seconds", sa.Float, nullable=False),
     sa.Column("evidence", sa.JSON, nullable=False),
-    # No foreign key: a training names its round, and two tables cannot both come first.
+    # No foreign key: trainings refer to rounds, and two tables cannot refer to each other.
     sa.Column("training_id", sa.Integer),
 )
 
@@ -65,7 +68,7 @@ answers = sa.Table(
     sa.Column("submission", sa.Text, nullable=False, unique=True),
     sa.Column("annotator", sa.Text, nullable=False),
     sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), nullable=False),
-    # No foreign key: an imported answer keeps the round that it was given in elsewhere.
+    # No foreign key: an imported answer keeps the number of its round in another project.
     sa.Column("round", sa.Integer, nullable=False),
     sa.Column("action", sa.Text, nullable=False),
     sa.Column("label", sa.Text),

@@ -1,58 +1,82 @@
-"""Where a project is: what is labelled, what is open, what stands."""
+"""The state of a project: what is labelled, what is open, and whether it is finished."""
 
 from __future__ import annotations
 
 import sqlalchemy as sa
 
-from sabal.labeling.settings import Settings
 from sabal.labeling.store import schema
-from sabal.labeling.store.items import count_items
-from sabal.labeling.store.records import LABEL, SKIP, LabelRow, Status
-from sabal.labeling.store.rounds import all_metrics, all_trainings, get_state, latest_round
-from sabal.labeling.store.standing import answered_items, stands
+from sabal.labeling.store.batch_items import latest_round
+from sabal.labeling.store.current_answers import answered_items
+from sabal.labeling.store.pool_items import count_items
+from sabal.labeling.store.records import AnswerCounts, BatchProgress, Status
+from sabal.labeling.store.store_base import StoreBase, StoreSettings
+from sabal.labeling.store.trainings import all_metrics, all_trainings, get_state
 
 
-def status(connection: sa.Connection, settings: Settings) -> Status:
-    """Everything a page shows at a glance."""
-    counts = count_answers(connection, settings.overlap)
-    state, progress, error = get_state(connection)
-    items = count_items(connection)
-    metrics = all_metrics(connection)
-    measured = [t.id for t in all_trainings(connection) if t.id in metrics]
-    number = latest_round(connection)
-    batch = {"chosen": 0, "open": 0}
-    if number is not None:
-        batch = count_answers(connection, settings.overlap, number)
-    return Status(
-        round=number,
-        labelled=counts["labelled"],
-        skipped=counts["skipped"],
-        remaining=counts["open"],
-        partly=counts["partly"],
-        overlap=settings.overlap,
-        budget=settings.budget,
-        classes=settings.classes,
-        items=items,
-        training=state,
-        progress=progress,
-        error=error,
-        metrics=metrics[measured[-1]] if measured else {},
-        finished=counts["chosen"] > 0
-        and not counts["open"]
-        and (counts["labelled"] >= settings.budget or counts["chosen"] == items),
-        batch_size=batch["chosen"],
-        batch_answered=batch["chosen"] - batch["open"],
+class StatusStore(StoreBase):
+    """The part of the store that summarises a project."""
+
+    def status(self) -> Status:
+        """Return the state of the project."""
+        settings = self.settings
+        with self.database.read() as connection:
+            counts = _count(connection, settings.overlap)
+            state, progress, error = get_state(connection)
+            items = count_items(connection)
+            metrics = all_metrics(connection)
+            measured = [t.id for t in all_trainings(connection) if t.id in metrics]
+            number = latest_round(connection)
+            batch = AnswerCounts()
+            if number is not None:
+                batch = _count(connection, settings.overlap, number)
+        used_up = counts.labeled >= settings.budget or counts.chosen == items
+        finished = counts.chosen > 0 and not counts.open and used_up
+        return Status(
+            round=number,
+            labelled=counts.labeled,
+            skipped=counts.skipped,
+            remaining=counts.open,
+            partly=counts.partly,
+            overlap=settings.overlap,
+            waits_for=_waits_for(counts, settings),
+            budget=settings.budget,
+            classes=settings.classes,
+            items=items,
+            training=state,
+            progress=progress,
+            error=error,
+            metrics=metrics[measured[-1]] if measured else {},
+            finished=finished,
+            ended=_why_ended(counts, items, settings) if finished else None,
+            batch=BatchProgress(size=batch.chosen, answered=batch.chosen - batch.open),
+        )
+
+    def counts(self, round: int | None = None) -> AnswerCounts:
+        """Return the numbers of chosen, labelled, skipped and open items, in all or in a round."""
+        with self.database.read() as connection:
+            return _count(connection, self.settings.overlap, round)
+
+
+def _waits_for(counts: AnswerCounts, settings: StoreSettings) -> str | None:
+    """Say how many items wait for another annotator; None if there are none."""
+    if not counts.partly:
+        return None
+    items = "1 item waits" if counts.partly == 1 else f"{counts.partly} items wait"
+    other = "a second annotator" if settings.overlap == 2 else "another annotator"
+    return f"{items} for {other}: {settings.overlap} people answer every item"
+
+
+def _why_ended(counts: AnswerCounts, items: int, settings: StoreSettings) -> str:
+    if counts.labeled + counts.skipped == items:
+        return f"all {items} items of the pool are answered"
+    return (
+        f"the budget of {settings.budget} labels is used up; "
+        "with a larger one in sabal.toml it goes on"
     )
 
 
-def count_answers(
-    connection: sa.Connection, overlap: int, number: int | None = None
-) -> dict[str, int]:
-    """Items that were chosen, and of these the labelled, skipped and open ones.
-
-    An item is open until `overlap` people have answered it; those that some have answered are
-    counted as partly answered, too. `number` narrows it to one round.
-    """
+def _count(connection: sa.Connection, overlap: int, number: int | None = None) -> AnswerCounts:
+    """Count items; an item is open until `overlap` people have answered it."""
     b, found = schema.batch_items, answered_items()
     answers = sa.func.coalesce(found.c.answers, 0)
     labels = sa.func.coalesce(found.c.labels, 0)
@@ -69,23 +93,4 @@ def count_answers(
     ).select_from(b.outerjoin(found, found.c.item_id == b.c.item_id))
     if number is not None:
         query = query.where(b.c.round == number)
-    row = connection.execute(query).one()
-    names = ("chosen", "labelled", "skipped", "open", "partly")
-    return dict(zip(names, map(int, row), strict=True))
-
-
-def label_rows(
-    connection: sa.Connection, *, skipped: bool = False, until: int | None = None
-) -> list[LabelRow]:
-    """Labels (or skips) that stand, in the order they were given."""
-    a, b, i = schema.answers, schema.batch_items, schema.items
-    query = (
-        sa.select(
-            i.c.key, a.c.label, a.c.annotator, a.c.round, b.c.weight, a.c.answered_at, b.c.role
-        )
-        .join(b, b.c.item_id == a.c.item_id)
-        .join(i, i.c.id == a.c.item_id)
-        .where(a.c.action == (SKIP if skipped else LABEL), stands(until=until))
-        .order_by(a.c.id)
-    )
-    return [LabelRow(*row) for row in connection.execute(query)]
+    return AnswerCounts(*map(int, connection.execute(query).one()))

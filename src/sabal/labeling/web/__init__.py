@@ -1,4 +1,4 @@
-"""The labelling room's page and HTTP interface: FastAPI, Jinja2 and our own JavaScript and CSS."""
+"""The pages and the HTTP interface of the labelling app."""
 
 from sabal.labeling.web.app import create_app
 from sabal.labeling.web.server import serve

@@ -1,7 +1,8 @@
-"""The app: routes, guard and worker put together."""
+"""The web app: its routes, its guard and the worker that it keeps alive."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,17 +14,19 @@ from starlette.staticfiles import StaticFiles
 
 from sabal.errors import InputError
 from sabal.labeling.project import Project
-from sabal.labeling.web.answering import answering_routes
+from sabal.labeling.web.error_responses import add_error_handlers
 from sabal.labeling.web.media import media_routes
 from sabal.labeling.web.pages import page_routes
-from sabal.labeling.web.problems import tell_problems
-from sabal.labeling.web.reading import reading_routes
+from sabal.labeling.web.routes_read import read_routes
+from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
-from sabal.labeling.web.tokens import Door
-from sabal.labeling.web.watch import kept_alive
+from sabal.labeling.web.tokens import TokenGate
+from sabal.labeling.worker_process import WorkerHandle, start_worker
 
 HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+CHECK_SECONDS = 1.0
+MAX_PAUSE_SECONDS = 60.0
 
 
 def create_app(
@@ -33,56 +36,93 @@ def create_app(
     allowed_hosts: tuple[str, ...] = LOOPBACK,
     worker: bool = True,
 ) -> FastAPI:
-    """The web app of a project.
+    """Return the web app of a project.
 
-    token: what every request must show, as `Authorization: Bearer` or the cookie that
-        `/login?token=` sets. None: no token, for this machine alone.
-    allowed_hosts: names this app goes by, without ports; `("*",)` needs a token.
-    worker: whether to start the process that trains and chooses.
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    token : str, optional
+        What every request must present, as `Authorization: Bearer` or as the cookie that
+        `/login?token=` sets. Without a token the app is for this machine only.
+    allowed_hosts : tuple of str
+        The host names of the app, without ports; `("*",)` requires a token.
+    worker : bool, default=True
+        Whether to start the process that trains and chooses.
+
+    Returns
+    -------
+    FastAPI
+        The app.
+
+    Raises
+    ------
+    InputError
+        If any host is allowed and there is no token.
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")
-
-    @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        if not worker:
-            yield
-            return
-        async with kept_alive(project):
-            yield
-
-    # The documentation pages that FastAPI offers load scripts from elsewhere: only the schema is
-    # served.
+    # FastAPI's documentation pages load scripts from other sites: only the schema is served.
     app = FastAPI(
         title=f"Sabal: {project.settings.name}",
         version=version("sabal"),
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        lifespan=lifespan,
+        lifespan=(lambda app: worker_kept_alive(project)) if worker else None,
     )
-    cookie, door = f"sabal_{project_mark(project)}", Door(token)
-    tell_problems(app)
-    app.include_router(answering_routes(project))
-    app.include_router(reading_routes(project))
+    cookie, gate = f"sabal_{project_mark(project)}", TokenGate(token)
+    add_error_handlers(app)
+    app.include_router(write_routes(project))
+    app.include_router(read_routes(project))
     app.include_router(media_routes(project))
-    app.include_router(page_routes(project, project_mark(project), door, cookie))
+    app.include_router(page_routes(project, project_mark(project), gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     _describe_classes(app, project.settings.classes)
-    app.add_middleware(Guard, hosts=allowed_hosts, door=door, cookie=cookie)
+    app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie)
     return app
 
 
 def _describe_classes(app: FastAPI, classes: tuple[str, ...]) -> None:
-    """Say in the description of the interface which labels there are."""
+    """Add the classes to the description of the interface."""
     label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
     label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": list(classes)}
 
 
 def project_mark(project: Project) -> str:
-    """Tells projects apart that are served at one address, one after the other.
+    """Return a mark that differs between projects served at the same address.
 
     A browser keeps unsent labels under this mark, so they never reach another project.
     """
     where = str(project.folder.resolve())
     return hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:12]
+
+
+@asynccontextmanager
+async def worker_kept_alive(project: Project) -> AsyncIterator[None]:
+    """Run a worker for the duration of the block."""
+    watch = _WorkerWatch(project)
+    task = asyncio.create_task(watch.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.to_thread(watch.handle.stop)
+
+
+class _WorkerWatch:
+    """Restarts the worker when it dies: at once, then after longer and longer pauses."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self.handle: WorkerHandle = start_worker(project)
+
+    async def run(self) -> None:
+        pause = CHECK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            if self.handle.alive:
+                pause = CHECK_SECONDS
+                continue
+            self.handle = await asyncio.to_thread(start_worker, self.project)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)

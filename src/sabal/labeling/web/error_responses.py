@@ -1,4 +1,4 @@
-"""What went wrong, as JSON: what was expected, what came, what to do."""
+"""Error responses as JSON: what was expected, what was received, and what to do."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.responses import JSONResponse, Response
 
 from sabal.errors import FileError, MissingPackageError, SabalError, UnknownNameError
 from sabal.labeling.store.answers import UnknownClassError
-from sabal.labeling.web.messages import Problem
+from sabal.labeling.web.api_types import ErrorResponse
 
 STATUS: tuple[tuple[type[SabalError], int], ...] = (
-    (UnknownClassError, 422),  # the address exists, and what was sent to it makes no sense
+    (UnknownClassError, 422),  # the address exists, but the content is not valid
     (UnknownNameError, 404),
-    (FileError, 503),  # the database: whoever sent an answer keeps it and tries again
+    (FileError, 503),  # the database: the client keeps the answer and tries again
     (MissingPackageError, 409),
     (SabalError, 400),
 )
@@ -26,43 +26,43 @@ MEANINGS = {
     400: "Not possible as things are, or another host.",
     401: "The token is missing, or another one.",
     403: "From a page of another site.",
-    404: "No such thing.",
+    404: "Not found.",
     408: "The body took too long.",
     413: "The body is too large.",
-    422: "Not as described here.",
+    422: "Not a valid request.",
     429: "Too many wrong tokens.",
     503: "Not stored: the database cannot be used now. Send it again later.",
 }
 READING = (400, 401, 403, 422, 429, 503)
 WRITING = (*READING, 404, 408, 413)
-"""How a call that reads, or one that writes, may say no."""
+"""The status codes of errors of a call that reads, and of one that writes."""
 
 
-def may_say(codes: Iterable[int]) -> dict[int | str, dict[str, Any]]:
-    """The answers that say no, for the description of the interface."""
-    return {code: {"model": Problem, "description": MEANINGS[code]} for code in sorted(codes)}
+def error_schemas(codes: Iterable[int]) -> dict[int | str, dict[str, Any]]:
+    """Return the error responses for the description of the interface."""
+    return {code: {"model": ErrorResponse, "description": MEANINGS[code]} for code in sorted(codes)}
 
 
-def problem(status: int, expected: str, got: str, fix: str) -> JSONResponse:
-    """An answer that says no."""
+def error_response(status: int, expected: str, got: str, fix: str) -> JSONResponse:
+    """Return an error in three parts as JSON."""
     return JSONResponse(
         {"error": {"expected": expected, "got": got, "fix": fix}}, status_code=status
     )
 
 
-def tell_problems(app: FastAPI) -> None:
-    """Have every error of `app` told in this form."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Make all errors of `app` responses of this form."""
 
     @app.exception_handler(SabalError)
-    def ours(request: Request, error: SabalError) -> Response:
+    def known(request: Request, error: SabalError) -> Response:
         status = next(code for kind, code in STATUS if isinstance(error, kind))
-        return problem(status, error.expected, error.got, error.fix)
+        return error_response(status, error.expected, error.got, error.fix)
 
     @app.exception_handler(RequestValidationError)
     def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "body"
-        return problem(
+        return error_response(
             422,
             f"a request as in /api/openapi.json ({place})",
             str(first["msg"]),
@@ -71,7 +71,7 @@ def tell_problems(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def refused(request: Request, error: HTTPException) -> Response:
-        answer = problem(
+        answer = error_response(
             error.status_code, "an address of this app", str(error.detail), "go to /help"
         )
         answer.headers.update(error.headers or {})

@@ -1,9 +1,9 @@
 """The database behind a store: SQLite in a file, or PostgreSQL through a URL.
 
-There is one writer at a time, on either: SQLite by BEGIN IMMEDIATE, PostgreSQL by a lock that the
-transaction holds. So what a write reads first cannot change before it is done.
+Both have one writer at a time: SQLite by BEGIN IMMEDIATE, PostgreSQL by an advisory lock that the
+transaction holds. What a write transaction reads therefore cannot change before it commits.
 
-A file that must not be written can be read still: see `_read_only`.
+A SQLite file without write permission can still be read: see `_read_only_url`.
 """
 
 from __future__ import annotations
@@ -24,23 +24,30 @@ from sabal.errors import FileError
 Clock = Callable[[], datetime]
 BUSY_MILLISECONDS = 30_000
 WRITER_LOCK = 5_941_237
-"""Names the lock of writers among all locks of a PostgreSQL database."""
+"""The key of the writers' advisory lock in a PostgreSQL database."""
 
 
 def utc_now() -> datetime:
-    """The time, with its zone."""
+    """Return the current time in UTC."""
     return datetime.now(UTC)
 
 
 def as_text(moment: datetime) -> str:
-    """ISO-8601 in UTC with microseconds: texts of this form sort by time."""
+    """Return a time as ISO-8601 in UTC with microseconds; such texts sort by time."""
     return moment.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 class Database:
     """Short transactions on one database; safe to use from many threads.
 
-    read_only: for a file of SQLite that cannot be written, or is in a folder that cannot.
+    Parameters
+    ----------
+    url_or_path : str or Path
+        A SQLAlchemy URL, or the path of a SQLite file.
+    clock : callable, optional
+        Returns the current time; tests replace it.
+    read_only : bool, default=False
+        Open a SQLite file that, or whose folder, cannot be written.
     """
 
     def __init__(
@@ -48,36 +55,36 @@ class Database:
     ) -> None:
         self.clock = clock
         self.read_only = read_only
-        self.place = _place(url_or_path)
-        self._engine = _engine(url_or_path, read_only)
-        # Threads of one process wait here, in turn: left to SQLite they ask again and again, each
-        # with a connection in its hand, and somebody among fifty waits for seconds.
+        self.location = _location(url_or_path)
+        self._engine = _create_engine(url_or_path, read_only)
+        # Threads of one process queue here. SQLite's own waiting polls while it holds a
+        # connection, and with fifty threads one of them may wait for seconds.
         self._writer = threading.RLock()
 
     def now_text(self) -> str:
-        """The time of the store's clock."""
+        """Return the time of the clock as text."""
         return as_text(self.clock())
 
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
-        """A transaction for reading."""
-        with _told(self.place), self._engine.begin() as connection:
+        """Open a transaction for reading."""
+        with _database_errors(self.location), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
-        """A transaction that no other write overlaps; durable once it is left without an error."""
+        """Open a transaction that no other write overlaps; it is durable when the block ends."""
         writing = self._engine.execution_options(sabal_writes=True)
-        with self._writer, _told(self.place), writing.begin() as connection:
+        with self._writer, _database_errors(self.location), writing.begin() as connection:
             yield connection
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close all connections."""
         self._engine.dispose()
 
 
 def can_be_written(url_or_path: str | Path) -> bool:
-    """Whether a database file, and the journal beside it, can be written; servers decide later."""
+    """Return whether a database file and its folder can be written; True for a server."""
     if is_url(url_or_path):
         return True
     path = Path(url_or_path)
@@ -85,13 +92,13 @@ def can_be_written(url_or_path: str | Path) -> bool:
 
 
 def is_url(url_or_path: str | Path) -> bool:
-    """Whether it names a database server's database, or a file."""
+    """Return whether a database is given by a URL and not by the path of a file."""
     return "://" in str(url_or_path)
 
 
-def _engine(url_or_path: str | Path, read_only: bool) -> sa.Engine:
+def _create_engine(url_or_path: str | Path, read_only: bool) -> sa.Engine:
     try:
-        engine = sa.create_engine(_read_only(url_or_path) if read_only else _url(url_or_path))
+        engine = sa.create_engine(_read_only_url(url_or_path) if read_only else _url(url_or_path))
     except (sa.exc.ArgumentError, sa.exc.NoSuchModuleError, ImportError) as error:
         raise FileError(
             "a database_url whose driver is installed", str(error), "install it, or use SQLite"
@@ -112,19 +119,20 @@ def _url(url_or_path: str | Path) -> sa.URL:
     return sa.URL.create("sqlite", database=str(url_or_path))
 
 
-def _read_only(path: str | Path) -> sa.URL:
-    """A file that nothing is written to, nor beside it.
+def _read_only_url(path: str | Path) -> sa.URL:
+    """Return the URL of a file such that neither it nor its folder is written.
 
-    A log beside it (an app runs, or was killed) is read together with the shared memory that is
-    there then. Without a log SQLite would make both, unless it is told that the file is settled.
+    A write-ahead log, which exists while an app runs or after it was killed, is read together with
+    its shared-memory file. Without one SQLite would create both, unless the file is declared
+    immutable.
     """
-    settled = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
-    query = {"mode": "ro", "uri": "true", **settled}
+    immutable = {} if Path(f"{path}-wal").exists() else {"immutable": "1"}
+    query = {"mode": "ro", "uri": "true", **immutable}
     return sa.URL.create("sqlite", database=f"file:{quote(str(path))}", query=query)
 
 
-def _place(url_or_path: str | Path) -> str:
-    """Where the database is, without its password."""
+def _location(url_or_path: str | Path) -> str:
+    """Return where the database is, without its password."""
     if not is_url(url_or_path):
         return str(url_or_path)
     try:
@@ -134,7 +142,7 @@ def _place(url_or_path: str | Path) -> str:
 
 
 def _prepare_sqlite(connection: Any, record: Any) -> None:
-    # The driver would begin transactions by itself, and too late.
+    # The driver would begin transactions by itself, and only at the first write.
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
@@ -155,14 +163,15 @@ def _begin_postgresql(connection: sa.Connection) -> None:
 
 
 @contextmanager
-def _told(place: str) -> Iterator[None]:
+def _database_errors(location: str) -> Iterator[None]:
+    """Raise what a user can mend as a `FileError`; errors of our own SQL stay as they are."""
     try:
         yield
     except (sa.exc.DatabaseError, sa.exc.TimeoutError) as error:
         if isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError):
             raise
         raise FileError(
-            f"a usable database at {place}",
+            f"a usable database at {location}",
             str(getattr(error, "orig", None) or error),
             "check that it is a database of sabal, that it can be written and the disk has room",
         ) from None

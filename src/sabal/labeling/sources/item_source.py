@@ -1,4 +1,4 @@
-"""What every kind of source gives, and what is checked of it."""
+"""The items of a pool as they are read, and the checks on them."""
 
 from __future__ import annotations
 
@@ -7,35 +7,41 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sabal.errors import FileError
-from sabal.labeling.store import Item
+from sabal.labeling.store import PoolItem
 
-LONGEST_KEY = 1_000
+MAX_KEY_LENGTH = 1_000
 
 
 @dataclass(frozen=True)
-class Source:
-    """The items of a pool, by row."""
+class ItemSource:
+    """The items of a pool by row."""
 
     kind: str
-    items: list[Item]
+    items: list[PoolItem]
 
 
-def source_of(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> Source:
-    """A source of (key, content) pairs: keys are distinct; all can be seen, and can be written."""
-    items: list[Item] = []
+def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> ItemSource:
+    """Return a source of (key, content) pairs.
+
+    Raises
+    ------
+    FileError
+        If there are no items, keys are not distinct, or a key or content is not a valid text.
+    """
+    items: list[PoolItem] = []
     seen: set[str] = set()
     for row, (key, content) in enumerate(entries):
-        if not key or len(key) > LONGEST_KEY or key in seen or "\0" in key:
+        if not key or len(key) > MAX_KEY_LENGTH or key in seen or "\0" in key:
             raise FileError(
-                f"a distinct id of 1 to {LONGEST_KEY} characters, without NUL, for every item of "
-                f"{path}",
+                f"a distinct id of 1 to {MAX_KEY_LENGTH} characters, without NUL, for every item "
+                f"of {path}",
                 f"{key[:100]!r} at item {row}",
                 "repair it, or name another column of ids",
             )
         for text in (key, content):
             _check_text(path, row, text)
         seen.add(key)
-        items.append(Item(row, key, kind, content))
+        items.append(PoolItem(row, key, kind, content))
     if not items:
         raise FileError(f"items in {path}", "none", "check what the path points to")
     blank = [item.id for item in items if not item.content.strip()]
@@ -45,7 +51,7 @@ def source_of(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> Sour
             f"{len(blank)} of {len(items)} empty, row {blank[0] + 1} first",
             "fill these rows or take them out, or name another column",
         )
-    return Source(kind, items)
+    return ItemSource(kind, items)
 
 
 def _check_text(path: Path, row: int, text: str) -> None:

@@ -1,6 +1,6 @@
 """The worker: a process of its own that trains and chooses, so that labelling never waits.
 
-It lives as long as the other end of its standard input: closing that, or dying, ends it.
+It ends when the other end of its standard input is closed, or the process that holds it dies.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NICENESS = 10
 
 
 class WorkerHandle:
-    """A running worker, seen from the process that started it."""
+    """A running worker, as seen by the process that started it."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -36,7 +36,7 @@ class WorkerHandle:
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """End it, after the step that it is at if that does not take long."""
+        """End the worker, after its current step if that does not take long."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -49,26 +49,26 @@ class WorkerHandle:
 
 def start_worker(project: Project) -> WorkerHandle:
     """Start a worker for `project`; it opens the project for itself."""
-    command = [sys.executable, "-m", "sabal.labeling.worker", str(project.folder)]
+    command = [sys.executable, "-m", "sabal.labeling.worker_process", str(project.folder)]
     process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
-        # Ctrl+C reaches every process of a terminal's session; we decide when this one ends.
+        # Ctrl+C reaches all processes of a terminal's session; the app decides when this one ends.
         start_new_session=True,
     )
     return WorkerHandle(process)
 
 
 def work(folder: Path, stop: threading.Event) -> None:
-    """Do what is due, wait, and look again, until told to stop."""
+    """Do what is due in the project in `folder`, again and again, until `stop` is set."""
     with Project.open(folder) as project:
         engine = Engine(project)
         while not stop.is_set():
             try:
                 done = engine.step()
             except Exception as error:
-                # The state says it to people; a defect of ours is worth its traceback as well.
+                # The page shows the state; a defect of ours deserves its traceback as well.
                 if not isinstance(error, SabalError):
                     traceback.print_exc()
                 engine = Engine(project)
@@ -79,7 +79,7 @@ def work(folder: Path, stop: threading.Event) -> None:
 
 
 def main() -> None:
-    """The process: python -m sabal.labeling.worker PROJECT."""
+    """Run the worker: python -m sabal.labeling.worker_process PROJECT."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
     stop = threading.Event()
@@ -91,7 +91,7 @@ def _end_with_parent(stop: threading.Event) -> None:
     sys.stdin.buffer.read()
     stop.set()
     time.sleep(GRACE_SECONDS)
-    # Every step is whole or absent, so nothing is lost by not waiting for a long one.
+    # Every step is written whole or not at all, so nothing is lost by not waiting.
     os._exit(0)
 
 

@@ -1,9 +1,9 @@
 """Why an item was chosen, in terms that can be shown beside it.
 
-uncertainty: how undecided the model was, 0 to 1 (the margin between its two best classes).
-guess: the class it would have given, and how probable it held it to be.
-represents: how many items of the pool are nearer to this one than to any other of the batch.
-neighbours: the labelled items that are nearest to it.
+uncertainty   how undecided the model was, 0 to 1 (from the margin between its two best classes)
+guess         the predicted class and its probability
+represents    the number of pool items that are nearer to this item than to the rest of the batch
+neighbours    the labelled items that are nearest to it
 """
 
 from __future__ import annotations
@@ -15,34 +15,51 @@ import numpy as np
 
 from sabal.core.arrays import row_chunks
 from sabal.labeling.heads import Head
-from sabal.labeling.store import Lesson
+from sabal.labeling.store import TrainingLabel
 from sabal.predictions.uncertainty import margin
 
 NEIGHBOURS = 3
 
 
-def reasons(
+def explain(
     head: Head,
     batch: np.ndarray,
     pool: np.ndarray,
-    lessons: Sequence[Lesson],
+    labels: Sequence[TrainingLabel],
     key_of: Callable[[int], str],
 ) -> list[dict[str, Any]]:
-    """A reason for every item of `batch`; `pool` is what it was chosen from, both as rows."""
+    """Return the reasons for every item of a batch.
+
+    Parameters
+    ----------
+    head : Head
+        The model that chose.
+    batch, pool : ndarray of int
+        The rows that were chosen, and those that they were chosen from.
+    labels : sequence of TrainingLabel
+        What the model was trained on.
+    key_of : callable
+        Returns the key of a row.
+
+    Returns
+    -------
+    list of dict
+        The reasons of each item by name.
+    """
     rows_BD = head.space(batch)
     why: list[dict[str, Any]] = [
         {"represents": count} for count in _represented(head, rows_BD, pool)
     ]
-    guesses = beliefs(head, batch)
-    neighbours = _neighbours(head, rows_BD, lessons, key_of)
+    guesses = predicted(head, batch)
+    neighbours = _neighbours(head, rows_BD, labels, key_of)
     return [
         {**one, **two, **({"neighbours": three} if three else {})}
         for one, two, three in zip(why, guesses, neighbours, strict=True)
     ]
 
 
-def beliefs(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
-    """What the model thought of `items`; nothing before it was trained."""
+def predicted(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
+    """Return the uncertainty and the guess for each item; empty before the first training."""
     if not head.trained or not len(items):
         return [{} for _ in items]
     probs_BC = head.probs(items)
@@ -68,11 +85,11 @@ def _represented(head: Head, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]
 
 
 def _neighbours(
-    head: Head, rows_BD: np.ndarray, lessons: Sequence[Lesson], key_of: Callable[[int], str]
+    head: Head, rows_BD: np.ndarray, labels: Sequence[TrainingLabel], key_of: Callable[[int], str]
 ) -> list[list[dict[str, Any]]]:
-    if not lessons:
+    if not labels:
         return [[] for _ in rows_BD]
-    known_LD = head.space(np.asarray([lesson.item for lesson in lessons]))
+    known_LD = head.space(np.asarray([label.item for label in labels]))
     found = []
     for row_D in rows_BD:
         distances_L = np.linalg.norm(known_LD - row_D, axis=1)
@@ -80,8 +97,8 @@ def _neighbours(
         found.append(
             [
                 {
-                    "item": key_of(lessons[k].item),
-                    "label": lessons[k].label,
+                    "item": key_of(labels[k].item),
+                    "label": labels[k].label,
                     "distance": float(distances_L[k]),
                 }
                 for k in nearest

@@ -1,9 +1,9 @@
-"""The features of a project on disk: one .npy file a chunk, whole or absent.
+"""The features of a project on disk: one .npy file per chunk, written whole or not at all.
 
     features/features.json   the backbone, and how the pool is cut into chunks
     features/000003.npy      rows 1,500 to 1,999
 
-So computing them goes on where it stopped, in this process or another.
+So the computation continues where it stopped, in this process or another.
 """
 
 from __future__ import annotations
@@ -19,46 +19,45 @@ from sabal.core.checks import check_features
 from sabal.core.files import make_folder, write_text_whole, write_whole
 from sabal.errors import FileError
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
-from sabal.labeling.features.pictures import open_picture
-from sabal.labeling.features.pixels import side_of
+from sabal.labeling.features.image_features import open_image, pixel_side
 from sabal.labeling.heads import LENET, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import Item
+from sabal.labeling.store import PoolItem
 
-CHUNK = 500
+ROWS_PER_CHUNK = 500
 FOLDER, PLAN = "features", "features.json"
 
 
-class Features:
-    """Computes features a chunk at a time, and reads them back."""
+class FeatureFiles:
+    """Computes the features of a project a chunk at a time, and reads them back."""
 
     def __init__(self, project: Project) -> None:
         self.project = project
         self.folder = project.folder / FOLDER
-        self._items: list[Item] | None = None
+        self._items: list[PoolItem] | None = None
         self._backbone: Backbone | None = None
         self._plan = self._begun()
 
     @property
     def backbone(self) -> str:
-        """The name of what makes them."""
+        """The name of the backbone."""
         return str(self._plan["backbone"])
 
     @property
     def side(self) -> int:
-        """Of the squares that images are made, if their pixels are the features."""
+        """The side of small images where pixels are the features."""
         return int(self._plan["side"])
 
     @property
     def progress(self) -> float:
-        """The share that is computed, 0 to 1."""
+        """The share of chunks that are computed, 0 to 1."""
         done = sum(path.exists() for path in self._paths())
         return done / len(self._paths())
 
     @property
     def complete(self) -> bool:
-        """Whether every chunk is there."""
+        """Whether all chunks are computed."""
         return all(path.exists() for path in self._paths())
 
     def compute_next(self) -> None:
@@ -73,8 +72,8 @@ class Features:
                 write_whole(path, partial(_save, self._rows(self._backbone, part)))
                 return
 
-    def _rows(self, backbone: Backbone, part: list[Item]) -> np.ndarray:
-        """The features of some items; NaN for images that cannot be read."""
+    def _rows(self, backbone: Backbone, part: list[PoolItem]) -> np.ndarray:
+        """Return the features of some items; NaN for images that cannot be read."""
         try:
             return check_features(backbone.rows(part))
         except FileError:
@@ -86,17 +85,17 @@ class Features:
         rows[readable] = found
         return rows
 
-    def _can_be_read(self, item: Item) -> bool:
+    def _can_be_read(self, item: PoolItem) -> bool:
         if item.kind != "image":
             return True
         try:
-            open_picture(self.project.data_file(item.content))
+            open_image(self.project.data_file(item.content))
         except FileError:
             return False
         return True
 
     def load(self) -> np.ndarray:
-        """(items, d): the features of the whole pool; NaN for items that cannot be read."""
+        """Return the features of the pool as an (items, d) array; NaN for unreadable items."""
         parts = [_load(path) for path in self._paths()]
         if len({part.shape[1] for part in parts}) > 1:
             raise FileError(
@@ -110,18 +109,18 @@ class Features:
         chunks = -(-self._plan["items"] // self._plan["chunk"])
         return [self.folder / f"{number:06d}.npy" for number in range(chunks)]
 
-    def _pool(self) -> list[Item]:
+    def _pool(self) -> list[PoolItem]:
         if self._items is None:
             self._items = self.project.items
         return self._items
 
     def _begun(self) -> dict[str, Any]:
-        """How these features are made: as it was begun, or as the settings say now."""
+        """Return the plan that was begun, or begin the one of the settings."""
         settings = self.project.settings
-        asked = {"backbone": settings.backbone, "size": settings.size}
+        requested = {"backbone": settings.backbone, "size": settings.size}
         plan = plan_of(self.project)
         if plan is not None:
-            if plan.get("asked") != asked:
+            if plan.get("asked") != requested:
                 raise FileError(
                     f"the backbone that {self.folder} was begun with",
                     f"{settings.backbone!r} of size {settings.size}",
@@ -133,31 +132,31 @@ class Features:
         plan = {
             "backbone": backbone,
             "side": side_for(settings, backbone),
-            "asked": asked,
+            "asked": requested,
             "items": len(self._pool()),
-            "chunk": CHUNK,
+            "chunk": ROWS_PER_CHUNK,
         }
         write_text_whole(self.folder / PLAN, json.dumps(plan, indent=1))
         return plan
 
 
 def plan_of(project: Project) -> dict[str, Any] | None:
-    """How the features of a project are made; None before they are begun."""
+    """Return how the features of a project are computed; None before they are begun."""
     folder = project.folder / FOLDER
     path = folder / PLAN
     if not path.exists():
         return None
     try:
         plan = json.loads(path.read_text(encoding="utf-8"))
-        # Before networks learnt from pixels, a linear head did.
-        return {"side": side_of(project.settings.size, network=False), **plan}
+        # Plans without a side are from before there were networks on pixels.
+        return {"side": pixel_side(project.settings.size, network=False), **plan}
     except (OSError, ValueError, TypeError) as error:
         raise FileError(f"a readable {path}", str(error), f"remove {folder}") from None
 
 
 def side_for(settings: Settings, backbone: str) -> int:
-    """The side of small images, for the head that will learn from them."""
-    return side_of(settings.size, network=name_of_head(settings, backbone) == LENET)
+    """Return the side of small images for the head of a project."""
+    return pixel_side(settings.size, network=name_of_head(settings, backbone) == LENET)
 
 
 def _save(rows: np.ndarray, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Texts as numbers: sentence embeddings where their package is installed, else TF-IDF + SVD."""
+"""Features of texts: sentence embeddings where their package is installed, else TF-IDF + SVD."""
 
 from __future__ import annotations
 
@@ -8,52 +8,52 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import InputError, MissingPackageError
-from sabal.labeling.store import Item
+from sabal.labeling.store import PoolItem
 
 WORD = r"(?u)\w+|[^\w\s]"
-"""A word, or a sign that is none: emoji mean something."""
-LARGEST_VOCABULARY = 50_000
-MOST_TEXTS = 50_000
-"""The vocabulary and its directions are learnt from so many texts, drawn at random."""
+"""A word or another sign, so that emoji count."""
+MAX_VOCABULARY = 50_000
+MAX_TEXTS = 50_000
+"""The vocabulary and its directions are fitted on at most this many texts, drawn at random."""
 
 
-class Words:
-    """TF-IDF, projected on its `size` strongest directions, every row of length 1.
+class TfidfFeatures:
+    """TF-IDF projected on its `size` strongest directions, with rows of length 1.
 
-    It is learnt from the pool itself by a fixed seed, so learning it again gives the same rows.
+    It is fitted on the pool itself with a fixed seed, so fitting it again gives the same rows.
     """
 
     def __init__(self, texts: Sequence[str], size: int) -> None:
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        if len(texts) > MOST_TEXTS:
-            drawn = np.random.default_rng(0).choice(len(texts), MOST_TEXTS, replace=False)
+        if len(texts) > MAX_TEXTS:
+            drawn = np.random.default_rng(0).choice(len(texts), MAX_TEXTS, replace=False)
             texts = [texts[k] for k in np.sort(drawn)]
-        self.weigh = TfidfVectorizer(
+        self.vectorizer = TfidfVectorizer(
             token_pattern=WORD,
             ngram_range=(1, 2),
             sublinear_tf=True,
-            max_features=LARGEST_VOCABULARY,
+            max_features=MAX_VOCABULARY,
         )
-        weights_ND = self.weigh.fit_transform(texts)
+        weights_ND = self.vectorizer.fit_transform(texts)
         width = min(weights_ND.shape)
         self.project: Any = None
         if width > size:
             self.project = TruncatedSVD(size, random_state=0).fit(weights_ND)
 
-    def rows(self, items: Sequence[Item]) -> np.ndarray:
-        """(items, size), or fewer columns where the whole vocabulary is smaller."""
+    def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
+        """Return an (items, size) array, with fewer columns if the vocabulary is smaller."""
         from sklearn.preprocessing import normalize
 
-        weights_ND = self.weigh.transform([item.content for item in items])
+        weights_ND = self.vectorizer.transform([item.content for item in items])
         if self.project is None:
             return np.asarray(weights_ND.toarray(), dtype=np.float32)
         return np.asarray(normalize(self.project.transform(weights_ND)), dtype=np.float32)
 
 
-class Sentences:
-    """A model of the package sentence-transformers, by name."""
+class SentenceFeatures:
+    """Embeddings by a model of the package sentence-transformers."""
 
     def __init__(self, name: str) -> None:
         try:
@@ -67,14 +67,14 @@ class Sentences:
         try:
             self.model: Any = SentenceTransformer(name, model_kwargs={"use_safetensors": True})
         except Exception as error:
-            # Whatever a download may raise, in this package or in those below it.
+            # A download may raise anything, in this package or in its dependencies.
             raise InputError(
                 f"the sentence model {name!r} on this machine or within reach",
                 str(error),
                 "check the name and the network, or choose the backbone tfidf",
             ) from None
 
-    def rows(self, items: Sequence[Item]) -> np.ndarray:
-        """(items, d)."""
+    def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
+        """Return the embeddings as an (items, d) array."""
         texts = [item.content for item in items]
         return np.asarray(self.model.encode(texts, show_progress_bar=False), dtype=np.float32)

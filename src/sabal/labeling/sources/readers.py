@@ -1,0 +1,222 @@
+"""Reads the items of a pool from a folder of images, a .csv or .jsonl file, or a .parquet table."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sabal.errors import FileError
+from sabal.labeling.sources.item_source import ItemSource, make_source
+
+IMAGE_ENDINGS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"
+"""The usual names of the columns of a table."""
+
+
+def read_source(
+    path: Path, *, text_column: str | None = None, id_column: str | None = None
+) -> ItemSource:
+    """Read the ids and texts of items, but no image and no features.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of images, or a .csv, .jsonl or .parquet file.
+    text_column, id_column : str, optional
+        The columns of a file with the texts and the ids.
+
+    Returns
+    -------
+    ItemSource
+        The items.
+
+    Raises
+    ------
+    FileError
+        If the path cannot be read, or has no valid items.
+    """
+    if path.is_dir():
+        return _read_images(path)
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".jsonl", ".parquet"):
+        raise FileError(
+            "a folder of images, or a .csv, .jsonl or .parquet file", str(path), "pass one of these"
+        )
+    if not path.is_file():
+        raise FileError(f"a file or folder at {path}", "nothing there", "check the path")
+    if ending == ".parquet":
+        return _read_table(path, text_column, id_column)
+    rows = _csv_rows(path) if ending == ".csv" else _json_rows(path)
+    return make_source(path, "text", _texts(path, rows, text_column or "text", id_column))
+
+
+def has_features(path: Path) -> bool:
+    """Return whether a source is a table with a column of features."""
+    return path.suffix.lower() == ".parquet" and FEATURES in _column_names(path)
+
+
+def read_features(path: Path) -> np.ndarray:
+    """Return the features of a table in their own precision."""
+    from sabal.pools.parquet import to_array
+
+    with _parquet_file(path) as file:
+        column = file.read(columns=[FEATURES]).column(FEATURES).combine_chunks()
+        rows = to_array(column, FEATURES, path)
+    return rows.reshape(len(rows), -1)
+
+
+def _read_images(folder: Path) -> ItemSource:
+    """Read all images below a folder; the id of an image is its path below the folder."""
+    names = sorted(_image_names(folder))
+    if not names:
+        raise FileError(
+            f"images ({', '.join(sorted(IMAGE_ENDINGS))}) in {folder}", "none", "check the folder"
+        )
+    return make_source(folder, "image", ((name, name) for name in names))
+
+
+def _image_names(folder: Path) -> Iterator[str]:
+    # Linked folders are not followed: they may lead outside, or back.
+    for place, folders, files in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = Path(place).relative_to(folder)
+        for name in files:
+            if not name.startswith(".") and Path(name).suffix.lower() in IMAGE_ENDINGS:
+                yield (below / name).as_posix()
+
+
+def _refuse(error: OSError) -> None:
+    raise FileError("a folder that can be read", str(error), "check its permissions")
+
+
+def _texts(
+    path: Path, rows: Iterator[dict[str, Any]], text_column: str, id_column: str | None
+) -> Iterator[tuple[str, str]]:
+    """Yield id and text of every row; without a column of ids, rows are counted from 0."""
+    has_ids: bool | None = None
+    for number, row in enumerate(rows):
+        if number == 0 and text_column not in row:
+            raise FileError(
+                f"a column `{text_column}` in {path}",
+                f"{', '.join(map(str, row))}",
+                "name the column of the texts with --text-column (columns have commas between)",
+            )
+        text = row.get(text_column)
+        if not isinstance(text, str):
+            raise FileError(
+                f"a text in column `{text_column}` of every row of {path}",
+                f"none in row {number + 1}",
+                "repair the row, or take it out",
+            )
+        if has_ids is None:
+            has_ids = id_column is not None or "id" in row
+        key = row.get(id_column or "id") if has_ids else number
+        if not isinstance(key, str | int) or isinstance(key, bool):
+            raise FileError(
+                f"an id in column `{id_column or 'id'}` of every row of {path}",
+                f"{key!r} in row {number + 1}",
+                "name another column, or repair the row",
+            )
+        yield str(key), text
+
+
+def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        # The byte order mark that spreadsheets write is no part of the first name.
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                if None in row:
+                    # Cut off at the comma, half a text would be labelled.
+                    raise FileError(
+                        f"as many cells as the header of {path} has",
+                        f"more in line {reader.line_num}",
+                        "put quotes around texts that have commas in them",
+                    )
+                yield row
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _json_rows(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8-sig") as file:
+            for line in file:
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError(f"a line with a {type(row).__name__}")
+                    yield row
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> FileError:
+    return FileError(f"readable rows in UTF-8 in {path}", str(error), "write the file again")
+
+
+def _read_table(path: Path, text_column: str | None, id_column: str | None) -> ItemSource:
+    """Read the rows of a table; the content is a column `text`, `image` or `path`, else the id."""
+    names = _column_names(path)
+    content = text_column or next((name for name in (TEXT, *IMAGES) if name in names), None)
+    kind = "image" if text_column is None and content in IMAGES else "text"
+    ids = id_column or ("id" if "id" in names else None)
+    for name in (content, ids):
+        if name is not None and name not in names:
+            raise FileError(f"a column `{name}` in {path}", ", ".join(names), "name another")
+    if content is None and FEATURES not in names:
+        raise FileError(
+            f"a column `{TEXT}`, {' or '.join(f'`{x}`' for x in IMAGES)} or `{FEATURES}` in {path}",
+            ", ".join(names),
+            "name the column of texts",
+        )
+    wanted = [name for name in dict.fromkeys((content, ids)) if name is not None]
+    return make_source(path, kind, _table_entries(path, wanted, content, ids))
+
+
+def _column_names(path: Path) -> list[str]:
+    with _parquet_file(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def _table_entries(
+    path: Path, wanted: list[str], content: str | None, ids: str | None
+) -> Iterator[tuple[str, str]]:
+    with _parquet_file(path) as file:
+        if not wanted:
+            yield from ((str(row), str(row)) for row in range(file.metadata.num_rows))
+            return
+        number = 0
+        for batch in file.iter_batches(columns=wanted):
+            columns = {name: batch.column(name).to_pylist() for name in wanted}
+            for k in range(batch.num_rows):
+                key = str(number) if ids is None else _cell(columns[ids][k], ids, path)
+                yield key, key if content is None else _cell(columns[content][k], content, path)
+                number += 1
+
+
+def _cell(value: Any, name: str, path: Path) -> str:
+    if isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    raise FileError(
+        f"column `{name}` of {path} with a text in every row", repr(value), "fill or drop the row"
+    )
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[Any]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"a readable Parquet file {path}", str(error), "write it again") from None

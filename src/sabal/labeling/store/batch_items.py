@@ -1,0 +1,175 @@
+"""Rounds of selection and the batches that they chose."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from sabal.labeling.store import schema
+from sabal.labeling.store.current_answers import is_current, majority
+from sabal.labeling.store.records import LABEL, BatchItem, NewBatchItem, RoundRecord
+from sabal.labeling.store.store_base import StoreBase
+
+
+class BatchStore(StoreBase):
+    """The part of the store that holds rounds and batches."""
+
+    def add_round(
+        self,
+        number: int,
+        items: Sequence[NewBatchItem],
+        *,
+        strategy: str,
+        seed: int | None = None,
+        evidence: Mapping[str, Any] | None = None,
+        seconds: float = 0.0,
+        training_id: int | None = None,
+    ) -> bool:
+        """Add a round and its batch, or neither.
+
+        Parameters
+        ----------
+        number : int
+            The number of the round.
+        items : sequence of NewBatchItem
+            The batch; its ranks count from 1.
+        strategy, seed, evidence, seconds
+            How the batch was chosen, and in which time.
+        training_id : int, optional
+            The training whose model chose.
+
+        Returns
+        -------
+        bool
+            False if the round, or one of the items in another round, exists already.
+        """
+        with self.database.write() as connection:
+            if _is_taken(connection, number, {each.item for each in items}):
+                return False
+            values = {
+                "number": number,
+                "strategy": strategy,
+                "seed": seed,
+                "chosen_at": self.database.now_text(),
+                "seconds": seconds,
+                "evidence": to_json(evidence or {}),
+                "training_id": training_id,
+            }
+            connection.execute(schema.rounds.insert().values(values))
+            add_batch_items(connection, number, items, 1)
+            return True
+
+    def rounds(self) -> list[RoundRecord]:
+        """Return all rounds in order; the imported one comes first."""
+        query = sa.select(schema.rounds).order_by(schema.rounds.c.number)
+        with self.database.read() as connection:
+            return [RoundRecord(**row) for row in connection.execute(query).mappings()]
+
+    def batch(self, round: int | None = None) -> list[BatchItem]:
+        """Return the items of a round by rank, by default of the latest round."""
+        with self.database.read() as connection:
+            number = latest_round(connection) if round is None else round
+            return [] if number is None else _batch(connection, number)
+
+    def chosen_rows(self) -> set[int]:
+        """Return the rows of all items that are in a batch."""
+        with self.database.read() as connection:
+            return set(connection.scalars(sa.select(schema.batch_items.c.item_id)))
+
+    def reasons(self, key: str) -> dict[str, Any]:
+        """Return why an item was chosen; empty for an item that was not."""
+        query = (
+            sa.select(schema.batch_items.c.why)
+            .join(schema.items, schema.items.c.id == schema.batch_items.c.item_id)
+            .where(schema.items.c.key == key)
+        )
+        with self.database.read() as connection:
+            return dict(connection.scalar(query) or {})
+
+
+def add_batch_items(
+    connection: sa.Connection, number: int, items: Sequence[NewBatchItem], first_rank: int
+) -> None:
+    """Add items to a round that exists."""
+    if not items:
+        return
+    rows = [
+        {
+            "round": number,
+            "rank": rank,
+            "item_id": each.item,
+            "weight": float(each.weight),
+            "score": float(each.score),
+            "role": each.role,
+            "why": to_json(each.why),
+        }
+        for rank, each in enumerate(items, first_rank)
+    ]
+    connection.execute(schema.batch_items.insert(), rows)
+
+
+def latest_round(connection: sa.Connection) -> int | None:
+    """Return the number of the latest round that was chosen here."""
+    query = sa.select(sa.func.max(schema.rounds.c.number)).where(schema.rounds.c.number >= 0)
+    found: int | None = connection.scalar(query)
+    return found
+
+
+def to_json(value: Any) -> Any:
+    """Return a value that JSON can represent: arrays as lists, and non-finite numbers as None."""
+    if isinstance(value, Mapping):
+        return {str(key): to_json(entry) for key, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        return to_json(value.tolist())
+    if isinstance(value, list | tuple | set | frozenset):
+        return [to_json(entry) for entry in value]
+    if isinstance(value, np.generic):
+        return to_json(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _is_taken(connection: sa.Connection, number: int, items: set[int]) -> bool:
+    """Return whether the round exists, or one of the items is in another."""
+    r, b = schema.rounds.c, schema.batch_items.c
+    exists = connection.scalar(sa.select(r.number).where(r.number == number))
+    return exists is not None or not items.isdisjoint(connection.scalars(sa.select(b.item_id)))
+
+
+def _batch(connection: sa.Connection, number: int) -> list[BatchItem]:
+    b, i, a = schema.batch_items, schema.items, schema.answers
+    given: dict[int, list[sa.Row]] = {}
+    for row in connection.execute(
+        sa.select(a.c.item_id, a.c.annotator, a.c.action, a.c.label)
+        .join(b, b.c.item_id == a.c.item_id)
+        .where(b.c.round == number, is_current())
+        .order_by(a.c.id)
+    ):
+        given.setdefault(row.item_id, []).append(row)
+    found = connection.execute(
+        sa.select(b, i.c.key, i.c.kind, i.c.content)
+        .join(i, i.c.id == b.c.item_id)
+        .where(b.c.round == number)
+        .order_by(b.c.rank)
+    )
+    return [
+        BatchItem(
+            item=row.key,
+            kind=row.kind,
+            content=row.content,
+            rank=row.rank,
+            round=row.round,
+            weight=row.weight,
+            score=row.score,
+            role=row.role,
+            why=row.why,
+            label=majority(x.label for x in given.get(row.item_id, []) if x.action == LABEL),
+            answered_by=tuple(x.annotator for x in given.get(row.item_id, [])),
+        )
+        for row in found
+    ]

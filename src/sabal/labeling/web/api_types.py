@@ -1,0 +1,223 @@
+"""The requests and responses of the HTTP interface.
+
+Requests are validated by pydantic. Responses are dataclasses; where a record of the store is the
+response, FastAPI serialises it as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+from urllib.parse import quote
+from uuid import UUID
+
+from fastapi import Request
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from sabal.errors import InputError
+from sabal.labeling.sources.item_source import MAX_KEY_LENGTH
+from sabal.labeling.store import Answer, BatchItem, CurvePoint, LeasedItem
+
+MAX_ANNOTATOR_LENGTH = 80
+MAX_SECONDS = 1e9
+MAX_ITEMS = 100
+UNBIASED_REASONS = ("uncertainty", "represents")
+"""Reasons that do not hint at a class, and may be shown before an item is answered."""
+
+# The character NUL is not accepted by all databases.
+Annotator = Annotated[
+    str,
+    StringConstraints(
+        strip_whitespace=True,
+        min_length=1,
+        max_length=MAX_ANNOTATOR_LENGTH,
+        pattern=r"^[^\x00]*[^\s\x00][^\x00]*$",
+    ),
+]
+Key = Annotated[str, StringConstraints(max_length=MAX_KEY_LENGTH, pattern=r"^[^\x00]*$")]
+
+ONE_OF: list[JsonValue] = [
+    {
+        "title": "A label",
+        "required": ["label"],
+        "properties": {"label": {"type": "string"}, "skip": {"const": False}},
+    },
+    {
+        "title": "A skip",
+        "required": ["skip"],
+        "properties": {"label": {"type": "null"}, "skip": {"const": True}},
+    },
+]
+
+
+def refuse_repeated_parameters(request: Request) -> None:
+    """Refuse a query with the same parameter twice: which one is meant would be a guess."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError("every parameter once", f"{name!r} twice", "leave one of them out")
+
+
+class _Body(BaseModel):
+    """A request; an unknown field is refused, not ignored."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    submission: UUID = Field(description="Made up by the client; sending it twice changes nothing.")
+    annotator: Annotator = Field(description="The person who answers.")
+
+
+class LabelBody(_Body):
+    """A label for an item, or a skip."""
+
+    model_config = ConfigDict(json_schema_extra={"oneOf": ONE_OF})
+
+    item: Key
+    label: Key | None = Field(None, description="One of the classes; left out for a skip.")
+    skip: bool = Field(False, strict=True)
+    seconds: float | None = Field(
+        None,
+        ge=0,
+        le=MAX_SECONDS,
+        strict=True,
+        allow_inf_nan=False,
+        description="The time from showing the item to the answer.",
+    )
+
+    @model_validator(mode="after")
+    def _label_or_skip(self) -> Self:
+        if (self.label is not None) == self.skip:
+            raise ValueError("either a `label` or `skip: true`")
+        return self
+
+
+class UndoBody(_Body):
+    """A request to undo the latest current answer of a person."""
+
+
+@dataclass(frozen=True)
+class ErrorReason:
+    """What was expected, what was received, and what to do."""
+
+    expected: str
+    got: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class ErrorResponse:
+    """The response to a request that failed."""
+
+    error: ErrorReason
+
+
+@dataclass(frozen=True)
+class NextItem:
+    """An item to answer: a text in `content`, or an image at `url`."""
+
+    id: str
+    kind: str
+    content: str | None
+    url: str | None
+    rank: int
+    round: int
+
+    @classmethod
+    def of(cls, item: LeasedItem) -> NextItem:
+        """Return a leased item as the page shows it."""
+        return cls(item.item, item.kind, *_content_and_url(item), item.rank, item.round)
+
+
+@dataclass(frozen=True)
+class NextItemsResponse:
+    """Items that are leased to one person, in the order to answer them."""
+
+    items: list[NextItem]
+
+
+@dataclass(frozen=True)
+class Guess:
+    """The class that the model predicted for an item when it was chosen."""
+
+    label: str
+    probability: float | None = None
+
+
+@dataclass(frozen=True)
+class LabelResponse:
+    """The stored answer, the same person's previous answer to the item, and the model's guess.
+
+    A guess is given only after a label, and where the project shows guesses.
+    """
+
+    answer: Answer
+    replaces: Answer | None
+    guess: Guess | None
+
+
+@dataclass(frozen=True)
+class UndoResponse:
+    """The undo as it is stored; None if there was nothing to undo."""
+
+    answer: Answer | None
+
+
+@dataclass(frozen=True)
+class ShownBatchItem:
+    """An item of a batch; what could bias an answer is left out until the item is answered."""
+
+    id: str
+    kind: str
+    content: str | None
+    url: str | None
+    rank: int
+    round: int
+    weight: float
+    score: float
+    role: str
+    why: dict[str, Any]
+    answered: bool
+    label: str | None
+
+    @classmethod
+    def of(cls, item: BatchItem, overlap: int) -> ShownBatchItem:
+        """Return an item of a batch; it is answered once `overlap` people have answered it."""
+        answered = len(item.answered_by) >= overlap
+        content, url = _content_and_url(item)
+        return cls(
+            id=item.item,
+            kind=item.kind,
+            content=content,
+            url=url,
+            rank=item.rank,
+            round=item.round,
+            weight=item.weight,
+            score=item.score,
+            role=item.role,
+            why={k: v for k, v in item.why.items() if answered or k in UNBIASED_REASONS},
+            answered=answered,
+            label=item.label if answered else None,
+        )
+
+
+@dataclass(frozen=True)
+class BatchResponse:
+    """A batch in the order of its ranks."""
+
+    items: list[ShownBatchItem]
+
+
+@dataclass(frozen=True)
+class CurveResponse:
+    """The learning curve, and whether more labels help."""
+
+    points: list[CurvePoint]
+    verdict: str
+    advice: str
+
+
+def _content_and_url(item: LeasedItem | BatchItem) -> tuple[str | None, str | None]:
+    """Return the text of an item and the address of its image, one of which is None."""
+    if item.kind == "image":
+        return None, f"/media/{quote(item.item, safe='')}"
+    return item.content, None

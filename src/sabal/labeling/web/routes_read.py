@@ -1,0 +1,81 @@
+"""The routes that only read: status, batch, learning curve and export."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+from starlette.responses import Response
+
+from sabal.labeling.exchange import FORMATS, MEDIA_TYPES, export_bytes
+from sabal.labeling.exchange.formats import ENDINGS, check_format
+from sabal.labeling.project import Project
+from sabal.labeling.store import Status
+from sabal.labeling.store.schema import MAX_INTEGER
+from sabal.labeling.store.trainings import advice_on
+from sabal.labeling.web.api_types import (
+    BatchResponse,
+    CurveResponse,
+    ShownBatchItem,
+    refuse_repeated_parameters,
+)
+from sabal.labeling.web.error_responses import READING, error_schemas
+
+
+def read_routes(project: Project) -> APIRouter:
+    """Return the routes `/api/status`, `/api/batch`, `/api/curve` and `/api/export`."""
+    routes = APIRouter(
+        prefix="/api",
+        tags=["reading"],
+        dependencies=[Depends(refuse_repeated_parameters)],
+        responses=error_schemas(READING),
+    )
+    store = project.store
+
+    @routes.get("/status")
+    def status() -> Status:
+        """Return round, labels, budget, classes, the worker's state and its latest metrics."""
+        return store.status()
+
+    @routes.get("/batch")
+    def batch(
+        number: Annotated[
+            int | None,
+            Query(alias="round", ge=-1, le=MAX_INTEGER, description="Left out: the latest."),
+        ] = None,
+    ) -> BatchResponse:
+        """Return a batch with the reason for every item; guesses and labels once they are given."""
+        overlap = project.settings.overlap
+        return BatchResponse([ShownBatchItem.of(item, overlap) for item in store.batch(number)])
+
+    @routes.get("/curve")
+    def curve() -> CurveResponse:
+        """Return the accuracy after every training, and whether more labels still help."""
+        points = store.curve()
+        advice = advice_on(points)
+        return CurveResponse(points, advice.verdict, advice.text)
+
+    @routes.get(
+        "/export",
+        response_class=Response,
+        responses={
+            200: {"content": {kind: {} for kind in MEDIA_TYPES.values()}},
+            **error_schemas((404,)),
+        },
+    )
+    def export(
+        name: Annotated[
+            str,
+            Query(
+                alias="format",
+                description="csv, jsonl, parquet or label-studio.",
+                json_schema_extra={"enum": list(FORMATS)},
+            ),
+        ] = "csv",
+    ) -> Response:
+        """Return the current labels as a file."""
+        check_format(name)
+        headers = {"content-disposition": f'attachment; filename="labels{ENDINGS[name]}"'}
+        return Response(export_bytes(store, name), 200, headers, MEDIA_TYPES[name])
+
+    return routes

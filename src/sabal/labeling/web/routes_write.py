@@ -1,0 +1,55 @@
+"""The routes that write: next items, labels and skips, and undo."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query
+
+from sabal.labeling.project import Project
+from sabal.labeling.store import Submission
+from sabal.labeling.web.api_types import (
+    MAX_ITEMS,
+    Annotator,
+    Guess,
+    LabelBody,
+    LabelResponse,
+    NextItem,
+    NextItemsResponse,
+    UndoBody,
+    UndoResponse,
+    refuse_repeated_parameters,
+)
+from sabal.labeling.web.error_responses import READING, WRITING, error_schemas
+
+
+def write_routes(project: Project) -> APIRouter:
+    """Return the routes `/api/next`, `/api/labels` and `/api/undo`."""
+    routes = APIRouter(
+        prefix="/api", tags=["answering"], dependencies=[Depends(refuse_repeated_parameters)]
+    )
+    store = project.store
+
+    @routes.get("/next", responses=error_schemas(READING))
+    def next_items(
+        annotator: Annotated[Annotator, Query(description="The person who asks.")],
+        count: Annotated[int, Query(ge=1, le=MAX_ITEMS)] = 1,
+    ) -> NextItemsResponse:
+        """Lease items to a person: those they hold already, then free ones."""
+        return NextItemsResponse(list(map(NextItem.of, store.next_items(annotator, count))))
+
+    @routes.post("/labels", responses=error_schemas(WRITING))
+    def label(body: LabelBody) -> LabelResponse:
+        """Store a label or a skip; success means that it is on the disk."""
+        answer = store.submit(Submission(**body.model_dump(mode="json")))
+        guess = None
+        if project.settings.show_guess and answer.label is not None:
+            guess = store.reasons(answer.item).get("guess")
+        return LabelResponse(answer, store.replaced(answer), Guess(**guess) if guess else None)
+
+    @routes.post("/undo", responses=error_schemas(WRITING))
+    def undo(body: UndoBody) -> UndoResponse:
+        """Undo a person's latest answer; the item is leased to them again."""
+        return UndoResponse(store.undo(body.annotator, str(body.submission)))
+
+    return routes
