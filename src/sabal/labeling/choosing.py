@@ -10,18 +10,18 @@ from dataclasses import replace
 import numpy as np
 
 from sabal.errors import SabalWarning
-from sabal.labeling.heads import Head
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Chosen, Lesson
 from sabal.labeling.store.records import CHECK, TRAIN
 from sabal.labeling.why import beliefs, reasons
+from sabal.learners.learner import Learner
 from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection
 
 
 def choose_for_people(
     settings: Settings,
-    head: Head,
+    head: Learner,
     number: int,
     lessons: Sequence[Lesson],
     taken: set[int],

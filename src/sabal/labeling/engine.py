@@ -17,10 +17,11 @@ from sabal.core.files import make_folder
 from sabal.errors import FileError
 from sabal.labeling.choosing import choose_for_people
 from sabal.labeling.features import Features
-from sabal.labeling.heads import LENET, Head, make_head, name_of_head
+from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, Lesson, Training
 from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.learners.learner import Learner
 from sabal.loop.rounds import round_seed
 
 ROUNDING = 1e-9
@@ -35,7 +36,7 @@ class Engine:
         self._features_ND: np.ndarray | None = None
         self._head_name = ""
         self._keys: list[str] = []
-        self._head: Head | None = None
+        self._head: Learner | None = None
         self._head_of: int | None = None
         self._nothing_due_at: int | None = None
 
@@ -144,7 +145,7 @@ class Engine:
             checks = self._lessons(CHECK, last)
             metrics: dict[str, float] = {}
             if checks:
-                metrics = {**head.measure(*self._as_arrays(checks)), "checks": len(checks)}
+                metrics = {**head.measure_items(*self._as_arrays(checks)), "checks": len(checks)}
             name = f"models/training-{training_id:06d}.safetensors"
             make_folder(self.project.folder / "models")
             head.save(self.project.folder / name)
@@ -157,7 +158,7 @@ class Engine:
         self._head, self._head_of = head, training_id
         return "train"
 
-    def _taught(self, lessons: Sequence[Lesson], number: int) -> Head:
+    def _taught(self, lessons: Sequence[Lesson], number: int) -> Learner:
         """A new head that has learnt `lessons` as round `number` decides every draw."""
         head = self._new_head()
         weights = np.asarray([lesson.weight for lesson in lessons])
@@ -166,10 +167,10 @@ class Engine:
         head.train(items, labels, weights if self.settings.weighted else None, seed)
         return head
 
-    def _new_head(self) -> Head:
+    def _new_head(self) -> Learner:
         if self._features_ND is None:
             raise RuntimeError("features come first")
-        return make_head(self._head_name, self._features_ND, self.settings.classes)
+        return make_learner(self._head_name, self._features_ND, self.settings.classes)
 
     def _as_arrays(self, lessons: Sequence[Lesson]) -> tuple[np.ndarray, np.ndarray]:
         index = {name: k for k, name in enumerate(self.settings.classes)}
@@ -213,7 +214,7 @@ class Engine:
         )
         return "choose"
 
-    def _head_after(self, training: Training, lessons: Sequence[Lesson]) -> Head:
+    def _head_after(self, training: Training, lessons: Sequence[Lesson]) -> Learner:
         """The head of a training: still there, or taught the same again."""
         if self._head is None or self._head_of != training.id:
             self._head, self._head_of = self._taught(lessons, training.round), training.id

@@ -11,7 +11,7 @@ from typing import Any
 from sabal.core.checks import check_choice, check_flag, check_number, check_whole
 from sabal.core.files import write_text_whole
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
-from sabal.loop.rounds import Plan
+from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
 KINDS = ("image", "text")
@@ -36,7 +36,7 @@ class Settings:
     choose_at: the share of a batch that must be answered before the next one is chosen.
     check_share: of every batch, so many more items are drawn at random, labelled like the others
         and never trained on: the learning curve is measured on them.
-    head: what learns from the features; see `sabal.labeling.heads`.
+    head: what learns from the features; see `sabal.labeling.learner_choice`.
     overlap: how many people answer an item.
     """
 

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from sabal.core.arrays import row_chunks
-from sabal.labeling.heads import Head
 from sabal.labeling.store import Lesson
+from sabal.learners.learner import Learner
 from sabal.predictions.uncertainty import margin
 
 NEIGHBOURS = 3
 
 
 def reasons(
-    head: Head,
+    head: Learner,
     batch: np.ndarray,
     pool: np.ndarray,
     lessons: Sequence[Lesson],
@@ -41,7 +41,7 @@ def reasons(
     ]
 
 
-def beliefs(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
+def beliefs(head: Learner, items: np.ndarray) -> list[dict[str, Any]]:
     """What the model thought of `items`; nothing before it was trained."""
     if not head.trained or not len(items):
         return [{} for _ in items]
@@ -57,7 +57,7 @@ def beliefs(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
     ]
 
 
-def _represented(head: Head, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]:
+def _represented(head: Learner, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]:
     counts = np.zeros(len(rows_BD), dtype=np.int64)
     squares_B = (rows_BD**2).sum(axis=1)
     for part in row_chunks(len(pool), 16 * (rows_BD.shape[1] + len(rows_BD))):
@@ -68,7 +68,7 @@ def _represented(head: Head, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]
 
 
 def _neighbours(
-    head: Head, rows_BD: np.ndarray, lessons: Sequence[Lesson], key_of: Callable[[int], str]
+    head: Learner, rows_BD: np.ndarray, lessons: Sequence[Lesson], key_of: Callable[[int], str]
 ) -> list[list[dict[str, Any]]]:
     if not lessons:
         return [[] for _ in rows_BD]

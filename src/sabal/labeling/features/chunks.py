@@ -21,7 +21,7 @@ from sabal.errors import FileError
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
 from sabal.labeling.features.pictures import open_picture
 from sabal.labeling.features.pixels import side_of
-from sabal.labeling.heads import LENET, name_of_head
+from sabal.labeling.learner_choice import LENET, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Item
