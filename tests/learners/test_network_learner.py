@@ -13,8 +13,8 @@ from sabal import models
 from sabal.errors import InputError, SabalError, UnknownNameError
 from sabal.learners.network_learner import NetworkLearner, channel_statistics
 from sabal.learners.network_recipes import NETWORK_OPTIONS, RECIPES, recipe_of
-from sabal.models.networks import NETWORKS, Network
-from sabal.models.outputs import _Pool
+from sabal.models.architectures import NETWORKS, Network
+from sabal.models.forward_passes import _Pool
 from sabal.pools.outputs import Outputs
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 from sabal.simulate.datasets.catalog import load

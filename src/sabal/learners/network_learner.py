@@ -15,7 +15,7 @@ from sabal.core.arrays import row_chunks, to_host
 from sabal.errors import InputError
 from sabal.learners.learner import Learner
 from sabal.learners.network_recipes import NetworkRecipe
-from sabal.models.inputs import Headed
+from sabal.models.inputs import HeadedNetwork
 from sabal.pools.outputs import Outputs
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 
@@ -60,7 +60,6 @@ class NetworkLearner(Learner):
     validation : tuple of numpy.ndarray, optional
         Held-out items and their labels, for the temperature and for early stopping. Without it, the
         temperature of a network without a posterior comes from cross-validation.
-
     """
 
     def __init__(
@@ -82,7 +81,7 @@ class NetworkLearner(Learner):
         )
         # Refuse a network that does not fit the data before anything is trained.
         models.build(recipe.network, self.x_pool.shape[1:], self.classes, **recipe.network_options)
-        self.network: Headed | None = None
+        self.network: HeadedNetwork | None = None
         self._training_set = _TrainingSet(np.empty(0, np.int64), np.empty(0, np.int64), None)
 
     @property
@@ -113,7 +112,7 @@ class NetworkLearner(Learner):
         self._training_set = _TrainingSet(items, labels, weights)
         self.network = self._train_network(self._training_set, seed)
 
-    def _train_network(self, training_set: _TrainingSet, seed: int) -> Headed:
+    def _train_network(self, training_set: _TrainingSet, seed: int) -> HeadedNetwork:
         recipe = self.recipe
         network = models.build(
             recipe.network,
@@ -210,7 +209,7 @@ class NetworkLearner(Learner):
         self.network = models.load(path)
 
     @property
-    def _trained_network(self) -> Headed:
+    def _trained_network(self) -> HeadedNetwork:
         if self.network is None:
             raise InputError("a trained network", "none yet", "train it first")
         return self.network
@@ -221,7 +220,7 @@ class NetworkLearner(Learner):
         found = models.pool_outputs(self._trained_network, x, samples=samples, seed=PREDICTION_SEED)
         return to_host(found.probs)
 
-    def _logits(self, network: Headed, x: np.ndarray) -> np.ndarray:
+    def _logits(self, network: HeadedNetwork, x: np.ndarray) -> np.ndarray:
         return to_host(models.pool_outputs(network, x).logits)
 
 

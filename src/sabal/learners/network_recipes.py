@@ -34,7 +34,6 @@ class NetworkRecipe:
     samples : int
         How many models of the posterior predict every item, for which the head must be variational;
         0 for the prediction of the trained network itself.
-
     """
 
     network: str
@@ -52,6 +51,7 @@ class NetworkRecipe:
     samples: int = 0
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         check_choice(self.network, "network", tuple(NETWORK_OPTIONS))
         self._check_network_options()
         check_whole(self.epochs, "epochs")
@@ -161,7 +161,6 @@ def recipe_of(name: str, overrides: Mapping[str, Any]) -> NetworkRecipe:
     ------
     UnknownNameError
         If there is no such recipe or setting.
-
     """
     if name not in RECIPES:
         raise UnknownNameError(

@@ -30,7 +30,6 @@ class Plan:
         Stop once this many rounds in a row have changed less than 1 % of the predictions.
     seed : int
         Determines every random number of the run.
-
     """
 
     initial: int
@@ -45,6 +44,7 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         check_whole(self.initial, "initial")
         check_whole(self.batch, "batch")
         check_whole(self.rounds, "rounds", least=0)
@@ -86,7 +86,6 @@ class Round:
         The peak growth of memory during the selection; None where the system does not report it.
     open_items : tuple of int
         Items without an answer so far. The run has ended and continues here when started again.
-
     """
 
     number: int

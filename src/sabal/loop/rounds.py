@@ -60,7 +60,6 @@ def run_rounds(
     Round
         One round after the other, until the end of the plan, a stopping rule of the plan, or a
         round with `open_items`, which the oracle has not answered yet.
-
     """
     plan.check_pool(learner.size)
     if plan.target_accuracy is not None and test is None:
@@ -81,20 +80,7 @@ def round_seed(seed: int, number: int, purpose: str) -> int:
     """Return the seed for one purpose in one round.
 
     It does not depend on the strategy or its options, so that runs with the same seed are paired.
-
-    Parameters
-    ----------
-    seed : int
-        The seed of the run.
-    number : int
-        The round.
-    purpose : str
-        "select", "outputs", "train" or "check".
-
-    Returns
-    -------
-    int
-
+    The purposes are "select", "outputs", "train" and "check".
     """
     key = [seed, number, PURPOSES.index(purpose)]
     return int(np.random.SeedSequence(key).generate_state(1, np.uint32)[0])
@@ -122,7 +108,6 @@ def choose_batch(
     -------
     Selection
         The batch, as rows of the whole pool.
-
     """
     free = np.ones(learner.size, dtype=bool)
     free[[*labeled, *excluded]] = False

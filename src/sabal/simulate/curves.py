@@ -27,7 +27,6 @@ class Point:
         The time of the selection.
     select_mb : float or None
         The peak growth of memory during the selection, where the system reports it.
-
     """
 
     strategy: str
@@ -76,7 +75,6 @@ class Summary:
         The labels at which the mean curve first reaches the final accuracy of random.
     select_seconds, select_mb : float
         The mean time and memory of a selection, without the first batch.
-
     """
 
     strategy: str
@@ -177,18 +175,7 @@ def interval(
 ) -> tuple[float | None, float | None, float | None]:
     """Return the mean of paired differences and its confidence interval (Student's t).
 
-    Parameters
-    ----------
-    paired : sequence of float
-        The differences.
-    level : float
-        The confidence level.
-
-    Returns
-    -------
-    mean, low, high : float or None
-        None for what cannot be computed from so few differences.
-
+    What cannot be computed from so few differences is None.
     """
     if not paired:
         return None, None, None
@@ -216,21 +203,9 @@ def _first_reach(labels: np.ndarray, accuracy: np.ndarray, level: float) -> floa
 
 
 def wins(points: Sequence[Point]) -> tuple[list[str], np.ndarray]:
-    """Compare all pairs of strategies.
+    """Return the strategies, and the share of seeds in which the row beats the column.
 
-    Parameters
-    ----------
-    points : sequence of Point
-        The rounds of all runs.
-
-    Returns
-    -------
-    names : list of str
-        The strategies, best area first.
-    matrix : numpy.ndarray
-        The share of common seeds in which the strategy of the row has a larger area than that of
-        the column; ties count half. NaN without common seeds.
-
+    Ties count half; NaN without common seeds.
     """
     areas = areas_of(points)
     names = [summary.strategy for summary in summarise(points)]

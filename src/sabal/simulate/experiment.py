@@ -52,7 +52,6 @@ class Experiment:
     pool : int, optional
         The number of other training items to choose from; all if left out. Both draws are the same
         for every seed and strategy.
-
     """
 
     dataset: str
@@ -71,6 +70,7 @@ class Experiment:
     pool: int | None = None
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         check_whole(self.seeds, "seeds")
         for label in self.strategies:
             _check_label(label)
@@ -131,14 +131,7 @@ class Experiment:
         return {**asdict(self), "recipe": {} if recipe is None else asdict(recipe)}
 
     def check_feasible(self, learner: Learner) -> None:
-        """Raise an InputError for what would only fail later, perhaps after hours of training.
-
-        Parameters
-        ----------
-        learner : Learner
-            The model of the experiment over its pool.
-
-        """
+        """Raise an InputError for what would only fail later, perhaps after hours of training."""
         self.plan(self.strategies[0], 0).check_pool(learner.size)
         for label in self.strategies:
             name, options = self.strategy_of(label)
@@ -152,19 +145,7 @@ class Experiment:
                     )
 
     def split(self, items: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the pool and the validation split.
-
-        Parameters
-        ----------
-        items : int
-            The size of the training set.
-
-        Returns
-        -------
-        pool, validation : numpy.ndarray
-            Rows of the training set.
-
-        """
+        """Draw the rows of the pool and of the validation split from a training set of `items`."""
         wanted = self.validation + (self.pool or 1)
         if wanted > items:
             raise InputError(

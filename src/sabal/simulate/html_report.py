@@ -31,25 +31,7 @@ pre { overflow-x: auto; background: #8882; padding: 1rem; }
 def write_report(
     points: Sequence[Point], config: dict[str, Any], picture: Path, path: Path
 ) -> Path:
-    """Write the verdict, tables, curves and configuration of an experiment.
-
-    Parameters
-    ----------
-    points : sequence of Point
-        The rounds of all runs.
-    config : dict
-        The configuration of the run folder.
-    picture : pathlib.Path
-        The learning curves, as a PNG file to embed.
-    path : pathlib.Path
-        The HTML file to write.
-
-    Returns
-    -------
-    pathlib.Path
-        The file that was written.
-
-    """
+    """Write the verdict, tables, configuration and embedded `picture` of an experiment."""
     summaries = summarise(points)
     image = base64.b64encode(picture.read_bytes()).decode("ascii")
     title = f"Sabal: {config['dataset']}"

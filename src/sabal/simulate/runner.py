@@ -54,7 +54,6 @@ def run_experiment(
     -------
     list of Point
         The rounds of all runs.
-
     """
     check_choice(engine, "engine", ENGINES)
     if jobs is not None:
@@ -131,27 +130,7 @@ def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
 def run_points(
     experiment: Experiment, dataset: Dataset, folder: Path, strategy: str, seed: int
 ) -> Iterator[Point]:
-    """Do one run, or read what `folder` holds of it.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The experiment.
-    dataset : Dataset
-        Its data set.
-    folder : pathlib.Path
-        The run folder of the experiment.
-    strategy : str
-        The strategy, or a label of the experiment.
-    seed : int
-        The seed of the run.
-
-    Yields
-    ------
-    Point
-        The rounds, as points of the learning curve.
-
-    """
+    """Do one run, or read what `folder` holds of it, and yield its rounds as points."""
     pool, held_out = experiment.split(len(dataset.x_train))
     learner = make_learner(experiment, dataset, pool, held_out)
     journal = Journal(run_folder(folder, strategy, seed))
@@ -177,22 +156,7 @@ def run_folder(folder: Path, strategy: str, seed: int) -> Path:
 def make_learner(
     experiment: Experiment, dataset: Dataset, pool: np.ndarray, held_out: np.ndarray
 ) -> Learner:
-    """Return the model of the experiment.
-
-    Parameters
-    ----------
-    experiment : Experiment
-        The experiment.
-    dataset : Dataset
-        Its data set.
-    pool, held_out : numpy.ndarray
-        The rows of the training set that are the pool and the validation split.
-
-    Returns
-    -------
-    Learner
-
-    """
+    """Return the model of the experiment over the rows `pool`, with `held_out` for validation."""
     x_pool = dataset.x_train[pool]
     recipe = experiment.network_recipe()
     if recipe is None:

@@ -50,23 +50,7 @@ def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -
 
 
 def read_points(folder: Path) -> list[Point]:
-    """Read the results of a run folder.
-
-    Parameters
-    ----------
-    folder : pathlib.Path
-        A run folder of `sabal simulate`.
-
-    Returns
-    -------
-    list of Point
-
-    Raises
-    ------
-    FileError
-        If there are no results, or they cannot be read.
-
-    """
+    """Read the results of a run folder; raise a FileError if it has none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

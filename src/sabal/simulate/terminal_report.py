@@ -70,18 +70,8 @@ class TimeLeft(ProgressColumn):
 def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
     """Show a bar over all rounds of all runs.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        The runs.
-    already_done : int
-        Rounds that are in the folder; they are reported too, but take no time.
-
-    Yields
-    ------
-    callable
-        To be called with the point of every round.
-
+    Yields a function to call with every point. The rounds that were `already_done` are reported
+    too, but take no time.
     """
     total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
     with progress_bar(experiment.dataset, total, already_done=already_done) as advance:
@@ -94,22 +84,7 @@ def progress_bar(
 ) -> Iterator[Callable[[str | None], None]]:
     """Show a bar on standard error, if that is a terminal.
 
-    Parameters
-    ----------
-    title : str
-        The text beside the bar.
-    total : int
-        The number of steps.
-    unit : str
-        The plural of a step.
-    already_done : int
-        Steps that will be reported without taking any time.
-
-    Yields
-    ------
-    callable
-        To be called after every step, with a new title or None.
-
+    Yields a function to call after every step, with a new title or None.
     """
     console = Console(stderr=True)
     columns = (

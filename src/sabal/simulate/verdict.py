@@ -14,19 +14,7 @@ MAX_ACCURACY = 0.99
 
 
 def verdict(summaries: Sequence[Summary]) -> str:
-    """Say whether active learning helps, without claiming more than the runs show.
-
-    Parameters
-    ----------
-    summaries : sequence of Summary
-        The strategies, with `random` among them.
-
-    Returns
-    -------
-    str
-        One or two sentences.
-
-    """
+    """Say in a sentence or two whether active learning helps, and claim no more than was seen."""
     compared = [s for s in summaries if s.difference is not None]
     if not compared:
         return "No verdict: run `random` beside the others, with the same seeds."

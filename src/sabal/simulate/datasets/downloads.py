@@ -66,7 +66,6 @@ class PublicSource:
         Reads the downloaded files, in the order of `files`.
     class_names : tuple of str
         The meaning of the labels 0, 1, ...
-
     """
 
     base: str
@@ -123,22 +122,9 @@ SOURCES = {
 
 
 def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arrays:
-    """Return the arrays of a public data set, downloading them if they are not on this machine.
+    """Return the arrays of a public data set; download them if they are not on this machine.
 
-    Parameters
-    ----------
-    name : str
-        A key of `SOURCES`.
-    data_dir : str, pathlib.Path or None
-        A folder that is searched for NAME.npz first.
-    progress : bool
-        Whether to show the download on a terminal.
-
-    Returns
-    -------
-    dict of numpy.ndarray
-        The arrays `x_train`, `y_train`, `x_test` and `y_test`.
-
+    A folder `data_dir` is searched for NAME.npz first, then the cache.
     """
     cached = cache_folder() / f"{name}.npz"
     for path in (*_in_folder(name, data_dir), cached):
