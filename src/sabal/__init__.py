@@ -7,56 +7,60 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sabal.api import select, select_pool
+    from sabal.api import query, select, select_pool
     from sabal.errors import SabalError, SabalWarning
-    from sabal.estimators import query
-    from sabal.pools.outputs import Outputs
+    from sabal.pools.pool import ArrayPool, Outputs, Pool
     from sabal.predictions.calibration import (
         apply_temperature,
         cross_validated_temperature,
         fit_temperature,
-        predictive_mean,
     )
+    from sabal.predictions.posterior import predictive_mean
     from sabal.selection import Selection
-    from sabal.sparse.formulate import (
+    from sabal.sparse.from_arrays import (
         curvature_problem,
         gradient_problem,
         kernel_problem,
         posterior_problem,
     )
-    from sabal.sparse.problem import Problem
-    from sabal.sparse.solvers import Greedy, ProximalIHT, Solution, refit
+    from sabal.sparse.greedy import Greedy
+    from sabal.sparse.iht import ProximalIHT
+    from sabal.sparse.problem import Problem, Solution
+    from sabal.sparse.refit import refit
     from sabal.strategies.base import Strategy
 
 __version__ = "0.1.0"
 
 _MODULES = {
-    "sabal.api": ("select", "select_pool"),
+    "sabal.api": ("query", "select", "select_pool"),
     "sabal.errors": ("SabalError", "SabalWarning"),
-    "sabal.estimators": ("query",),
-    "sabal.pools.outputs": ("Outputs",),
+    "sabal.pools.pool": ("ArrayPool", "Outputs", "Pool"),
     "sabal.predictions.calibration": (
         "apply_temperature",
         "cross_validated_temperature",
         "fit_temperature",
-        "predictive_mean",
     ),
+    "sabal.predictions.posterior": ("predictive_mean",),
     "sabal.selection": ("Selection",),
-    "sabal.sparse.formulate": (
+    "sabal.sparse.from_arrays": (
         "curvature_problem",
         "gradient_problem",
         "kernel_problem",
         "posterior_problem",
     ),
-    "sabal.sparse.problem": ("Problem",),
-    "sabal.sparse.solvers": ("Greedy", "ProximalIHT", "Solution", "refit"),
+    "sabal.sparse.greedy": ("Greedy",),
+    "sabal.sparse.iht": ("ProximalIHT",),
+    "sabal.sparse.problem": ("Problem", "Solution"),
+    "sabal.sparse.refit": ("refit",),
     "sabal.strategies.base": ("Strategy",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "ArrayPool",
     "Greedy",
     "Outputs",
+    "Pool",
     "Problem",
     "ProximalIHT",
     "SabalError",

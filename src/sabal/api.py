@@ -1,4 +1,4 @@
-"""The front door: arrays in, a Selection out."""
+"""The front door: `select`, `select_pool` and `query`, and the one `choose` behind them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from typing import Any
 
 from sabal.core.arrays import generator, seed_of
 from sabal.core.checks import check_budget
-from sabal.core.memory import parse_bytes
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs, Part
-from sabal.predictions import SOFTMAX
+from sabal.pools.opening import open_pool
+from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
+from sabal.predictions.from_estimator import EstimatorPrediction
 from sabal.selection import Selection
-from sabal.sparse.formulate import RandomState
-from sabal.strategies import make_strategy, plain_options, strategies
-from sabal.strategies.base import Strategy, require, suits
-
-BYTES_PER_ITEM = 48
-"""What a streaming selection keeps of every item: its uncertainty, norm and score."""
+from sabal.sparse.from_arrays import RandomState
+from sabal.strategies.base import Strategy
+from sabal.strategies.registry import make_strategy, plain_options, strategies
 
 
 def select(
     budget: int,
+    pool: Pool | None = None,
     *,
     features: Part = None,
     logits: Part = None,
@@ -46,41 +44,82 @@ def select(
     Arrays have one row per item and come from NumPy, PyTorch or any library that follows the array
     API standard; nothing is changed in place.
 
-    features: (n, d), what the model's last layer sees.
-    logits, probs: (n, classes), the model's prediction, raw or as probabilities.
-    label_probs: (n, classes), what the labels will be, if that is known better than by `probs`.
-    log_probs: (n, samples, classes), log-probabilities under posterior samples shared by all items.
-    loss: what the model is trained on: "softmax", one class out of several; "sigmoid", any number
-        of labels at once, with `logits`, `probs` and `label_probs` of each label on its own; or
-        "squared", regression, with the three that follow.
-    means, variances: (n, outputs), or (n,) for one output, of the predictive distribution.
-    label_means: (n, outputs), the mean of the labels, if that is known better than by `means`.
-    strategy: a name out of `sabal strategies`; what it does not need is accepted and left alone.
-    ids: names of the items, for the exported files.
-    labeled_features: (m, d), features of what is labelled already.
-    random_state: a seed or a numpy.random.Generator; with None a seed is drawn, and reported.
-    options: the strategy's own, for instance alpha=2.0.
+    Parameters
+    ----------
+    budget : int
+        How many items to choose.
+    pool : Pool, optional
+        A pool that is there already, for instance the outputs of `sabal.models.pool_outputs`, in
+        place of arrays.
+    features : array of shape (n, d), optional
+        What the model's last layer sees.
+    logits, probs : array of shape (n, classes), optional
+        The model's prediction, raw or as probabilities.
+    label_probs : array of shape (n, classes), optional
+        What the labels will be, if that is known better than by `probs`.
+    log_probs : array of shape (n, samples, classes), optional
+        Log-probabilities under posterior samples shared by all items.
+    means, variances : array of shape (n, outputs) or (n,), optional
+        The predictive distribution of a regression.
+    label_means : array of shape (n, outputs) or (n,), optional
+        The mean of the labels, if that is known better than by `means`.
+    loss : {"softmax", "sigmoid", "squared"}
+        What the model is trained on: one class out of several; any number of labels at once, with
+        `logits`, `probs` and `label_probs` of each label on its own; or regression, with `means`,
+        `variances` and `label_means`.
+    strategy : str
+        A name out of `sabal strategies`; arrays that it does not need are left alone.
+    ids : sequence, optional
+        Names of the items, for the exported files.
+    labeled_features : array of shape (m, d), optional
+        Features of what is labelled already.
+    random_state : int or numpy.random.Generator, optional
+        Decides every draw; with None a seed is drawn, and reported.
+    **options
+        The strategy's own options, for instance radius=0.5.
+
+    Returns
+    -------
+    Selection
+        The batch, with weights, scores and evidence.
+
     """
     # Before the arrays: a misspelt one is an unknown option, and not missing.
     make_strategy(strategy, plain_options(options))
-    outputs = Outputs(
-        features=features,
-        logits=logits,
-        probs=probs,
-        label_probs=label_probs,
-        log_probs=log_probs,
-        means=means,
-        variances=variances,
-        label_means=label_means,
-        labeled_features=labeled_features,
-        loss=loss,
-        ids=ids,
-    ).check()
-    return choose(outputs, budget, strategy, random_state, options)
+    arrays: dict[str, Any] = {
+        "features": features,
+        "logits": logits,
+        "probs": probs,
+        "label_probs": label_probs,
+        "log_probs": log_probs,
+        "means": means,
+        "variances": variances,
+        "label_means": label_means,
+        "labeled_features": labeled_features,
+        "ids": ids,
+    }
+    if pool is None:
+        pool = ArrayPool(**arrays, loss=loss).check()
+    else:
+        _check_alone(pool, arrays)
+    return choose(pool, budget, strategy, random_state, options)
+
+
+def _check_alone(pool: Any, arrays: Mapping[str, Any]) -> None:
+    """Refuse arrays beside a pool, and a pool that is none."""
+    if not isinstance(pool, Pool):
+        raise InputError(
+            "a pool as the second argument",
+            type(pool).__name__,
+            "pass arrays by name: features=...",
+        )
+    for name, array in arrays.items():
+        if array is not None:
+            raise InputError("a pool, or arrays", f"a pool and `{name}`", "pass one of them")
 
 
 def select_pool(
-    source: str | Path | Iterable[Mapping[str, Any]],
+    source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]],
     budget: int,
     *,
     strategy: str = "sabal",
@@ -88,65 +127,153 @@ def select_pool(
     scratch: str | Path | None = None,
     labeled_features: Part = None,
     random_state: RandomState = None,
+    engine: str = "local",
+    address: str | None = None,
+    workers: int | None = None,
+    threads: int = 1,
     **options: Any,
 ) -> Selection:
-    """Choose `budget` items to label from a pool on disk, or one that comes in chunks.
+    """Choose `budget` items to label from a pool on disk, in chunks, or on a Ray cluster.
 
-    source: a pool file or folder (.npz, .parquet, a folder of .parquet or .npy), or an iterable of
+    The batch is the same wherever the pool is, with as many BLAS threads: the digits of a product
+    of matrices depend on how many there are.
+
+    Parameters
+    ----------
+    source : path, mapping, or iterable of mappings
+        A pool file or folder (.npz, .parquet, a folder of .parquet or .npy); arrays by name; or
         chunks, each a mapping from `features`, `probs`, `id` and so on to arrays of equal length.
-    memory: what the selection may take, for instance "2GiB"; a larger pool is read from disk in
-        passes, with the same answer. None for a pool that fits.
-    scratch: a folder for what cannot be read where it is (Parquet, compressed or chunked pools); a
-        temporary one if left out.
-    labeled_features: of what is labelled already, where the pool does not have them itself.
-    strategy, random_state, options: as in `select`.
-    """
-    from sabal.pools import pool_of_chunks, read_pool
+        On a cluster also a URL of Parquet files (s3://...); a path is one that every machine can
+        read, and chunks cannot be had there.
+    budget : int
+        How many items to choose.
+    strategy, random_state, **options
+        As in `select`.
+    memory : int or str, optional
+        What the selection may take, for instance "2GiB" (on a cluster, each worker); a larger pool
+        is read from disk in passes, with the same answer.
+    scratch : path, optional
+        A folder for what cannot be read where it is (Parquet, compressed or chunked pools); a
+        temporary one by default.
+    labeled_features : array of shape (m, d), optional
+        Of what is labelled already, where the pool does not have them itself.
+    engine : {"local", "ray"}
+        Where the pool is read: in this process, or on a Ray cluster, on which no machine holds all
+        of it.
+    address : str, optional
+        Of the cluster, or "auto"; by default what RAY_ADDRESS names, or a Ray on this machine.
+    workers, threads : int, optional
+        Processes that hold a part of the pool each (by default as many as there are CPUs, if the
+        pool is large enough), and BLAS threads in each.
 
-    limit = None if memory is None else parse_bytes(memory)
-    if isinstance(source, str | Path):
-        contents = read_pool(source, memory=limit, scratch=scratch)
-    else:
-        contents = pool_of_chunks(source, memory=limit, scratch=scratch)
-    outputs = contents.outputs.with_labeled(labeled_features).check()
-    return choose(outputs, budget, strategy, random_state, options)
+    Returns
+    -------
+    Selection
+        The batch, with weights, scores and evidence.
+
+    """
+    make_strategy(strategy, plain_options(options))
+    with open_pool(
+        source,
+        memory=memory,
+        scratch=scratch,
+        labeled_features=labeled_features,
+        engine=engine,
+        address=address,
+        workers=workers,
+        threads=threads,
+    ) as pool:
+        return choose(pool, budget, strategy, random_state, options)
+
+
+def query(
+    estimator: Any,
+    X_pool: Any,
+    budget: int,
+    *,
+    X_labeled: Any = None,
+    y_labeled: Any = None,
+    features: Any = None,
+    labeled_features: Any = None,
+    strategy: str = "sabal",
+    ids: Any = None,
+    random_state: RandomState = None,
+    **options: Any,
+) -> Selection:
+    """Choose `budget` rows of `X_pool` to label, with a fitted scikit-learn classifier.
+
+    The prediction is `estimator.predict_proba(X_pool)`. The features are what the final step of a
+    pipeline sees, `X_pool` itself for any other classifier, or `features` when given. Sparse
+    features with many columns are projected at random to 512 (distances keep).
+
+    Parameters
+    ----------
+    estimator : classifier
+        A fitted classifier with `predict_proba`.
+    X_pool : array, sparse matrix or DataFrame
+        The pool, as the classifier was trained on.
+    budget : int
+        How many rows to choose.
+    X_labeled, y_labeled : optional
+        What the classifier was trained on. With them the label distribution is the prediction at a
+        temperature found by cross-validation (trained once per fold, only for strategies that use
+        it), and strategies that look at labelled items can.
+    features, labeled_features : array, optional
+        What tells items apart, where that is not what the classifier sees.
+    strategy, ids, random_state, **options
+        As in `select`.
+
+    Returns
+    -------
+    Selection
+        The batch; its indices are rows of `X_pool`.
+
+    """
+    make_strategy(strategy, plain_options(options))
+    said = EstimatorPrediction(estimator, X_pool, X_labeled, y_labeled, features, labeled_features)
+    pool = ArrayPool(size=said.size, ids=ids, **said.arrays())
+    selection = choose(pool, budget, strategy, random_state, options)
+    return replace(selection, evidence={**selection.evidence, **said.notes})
 
 
 def choose(
-    outputs: Outputs,
+    pool: Pool,
     budget: int,
     strategy: str,
     random_state: RandomState,
     options: dict[str, Any],
 ) -> Selection:
-    """Choose from Outputs; what the strategy does not need is never computed."""
+    """Choose from a pool; what the strategy does not need is never computed."""
     options = plain_options(options)
-    chosen_strategy = make_strategy(strategy, options)
-    budget = check_budget(budget, outputs.size)
-    _check_loss(chosen_strategy, outputs)
-    require(chosen_strategy, outputs)
-    outputs = _within_reach(chosen_strategy, outputs)
+    chosen = make_strategy(strategy, options)
+    budget = check_budget(budget, pool.size)
+    _check_loss(chosen, pool)
+    chosen.require(pool)
+    pool = _within_reach(chosen, pool)
     seed = seed_of(random_state)
     rng = generator(random_state if seed is None else seed)
     started = time.perf_counter()
-    selection = chosen_strategy.select(outputs, budget, rng)
+    with pool.computing():
+        selection = chosen.select(pool, budget, rng)
     seconds = time.perf_counter() - started
+    loss = pool.prediction_type.loss
     evidence = {
-        "items": outputs.size,
+        "items": pool.size,
         "budget": budget,
-        **({} if outputs.loss is SOFTMAX else {"loss": outputs.loss.name}),
+        **({} if loss == "softmax" else {"loss": loss}),
         **selection.evidence,
         "seconds": seconds,
         "options": options,
+        **pool.evidence(),
     }
     return replace(selection, evidence=evidence, seed=seed)
 
 
-def _check_loss(strategy: Strategy, outputs: Outputs) -> None:
+def _check_loss(strategy: Strategy, pool: Pool) -> None:
     """Refuse a strategy that would misread predictions of another loss."""
-    loss = outputs.loss.name
-    if not suits(strategy, loss):
-        suitable = [name for name, cls in strategies().items() if suits(cls, loss)]
+    loss = pool.prediction_type.loss
+    if not strategy.supports_loss(loss):
+        suitable = [name for name, cls in strategies().items() if cls.supports_loss(loss)]
         raise InputError(
             f"a strategy for loss={loss!r} ({', '.join(suitable)})",
             repr(strategy.name),
@@ -154,32 +281,30 @@ def _check_loss(strategy: Strategy, outputs: Outputs) -> None:
         )
 
 
-def _within_reach(strategy: Strategy, outputs: Outputs) -> Outputs:
-    """Outputs that `strategy` can read: of those on disk, what it cannot stream is loaded."""
-    stored = outputs.stored_bytes
-    if not stored:
-        return outputs
-    limit = outputs.memory
-    if getattr(strategy, "streams", False):
-        least = BYTES_PER_ITEM * outputs.size
-        if limit is not None and least > limit:
+def _within_reach(strategy: Strategy, pool: Pool) -> Pool:
+    """Return a pool that `strategy` can read: what it cannot stream is brought into memory."""
+    if strategy.streams:
+        min_bytes = BYTES_PER_ITEM * pool.size
+        if pool.memory is not None and min_bytes > pool.memory:
             raise InputError(
-                f"`memory` of at least {least / 1e6:,.0f} MB for {outputs.size:,} items",
-                f"{limit / 1e6:,.0f} MB",
+                f"`memory` of at least {min_bytes / 1e6:,.0f} MB for {pool.size:,} items",
+                f"{pool.memory / 1e6:,.0f} MB",
                 "allow more, or spread the pool over a cluster (engine ray)",
             )
-        return outputs
-    needed = {name for need in strategy.needs for name in need.split("|")}
-    if "probs" in needed and "probs" not in stored:
-        needed |= {"logits", "log_probs"}
-    wanted = {name: size for name, size in stored.items() if name in needed}
-    total = sum(wanted.values())
-    if limit is not None and 2 * total > limit:
-        streaming = [name for name, cls in strategies().items() if getattr(cls, "streams", False)]
+        return pool
+    names = strategy.array_names()
+    stored = pool.stored_bytes(names)
+    total = sum((stored or {}).values())
+    if stored is None or (pool.memory is not None and 2 * total > pool.memory):
+        streaming = [name for name, cls in strategies().items() if cls.streams]
+        where = "on one machine"
+        if stored is not None:
+            where = f"({total / 1e6:,.0f} MB and as much to work in)"
         raise InputError(
             f"a strategy that reads a pool in passes ({', '.join(streaming)})",
-            f"{strategy.name!r}, which needs {' and '.join(wanted)} in memory "
-            f"({total / 1e6:,.0f} MB and as much to work in)",
-            f"choose one of these, or allow memory of {2 * total / 1e6:,.0f} MB",
+            f"{strategy.name!r}, which needs {' and '.join(stored or sorted(names))} in memory "
+            f"{where}",
+            "choose one of these"
+            + ("" if stored is None else f", or allow memory of {2 * total / 1e6:,.0f} MB"),
         )
-    return outputs.loaded(wanted)
+    return pool.loaded(names)

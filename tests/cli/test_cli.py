@@ -82,7 +82,7 @@ def test_what_is_labelled_may_be_in_a_file_of_its_own(pool_npz, tmp_path):
     answer = run("select", pool_npz, "--budget", 6, "--labeled", tmp_path / "labeled.npz", "--json")
     assert answer.returncode == 0, answer.stderr
     found = json.loads(answer.stdout)
-    assert found["evidence"]["labelled"] == 4
+    assert found["evidence"]["labeled"] == 4
     np.savez(tmp_path / "wrong.npz", probs=POOL.probs)
     answer = run("select", pool_npz, "--budget", 6, "--labeled", tmp_path / "wrong.npz")
     assert answer.returncode == 2

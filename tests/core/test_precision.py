@@ -169,6 +169,6 @@ def test_one_item_far_out_takes_no_digits_from_the_others():
 
     def gram(features):
         problem = problem_of("kernel", "float64", features, logits, 1.5, None)
-        return problem.items.gather(np.arange(8, 40)).to_host().gram()
+        return problem.items.gather(np.arange(8, 40)).to_float64_numpy().gram()
 
     np.testing.assert_allclose(gram(far), gram(features), atol=0.02)

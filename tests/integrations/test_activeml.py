@@ -49,7 +49,7 @@ def test_it_chooses_what_sabal_query_does(model):
     )
     np.testing.assert_array_equal(indices, POOL[by_hand.indices])
     np.testing.assert_array_equal(strategy.selection_.weights, by_hand.weights)
-    assert strategy.selection_.evidence["labelled"] == len(LABELED)
+    assert strategy.selection_.evidence["labeled"] == len(LABELED)
     assert utilities.shape == (9, 360)
     np.testing.assert_array_equal(np.nanargmax(utilities, axis=1), indices)
 
@@ -74,7 +74,7 @@ def test_candidates_by_row_and_by_value():
 def test_classes_that_nobody_has_labelled_yet():
     few = Y.copy()
     few[np.isin(TRUTH, (7, 8, 9))] = np.nan
-    strategy = SabalQuery("sabal-greedy", {"atoms": "curvature"}, random_state=0)
+    strategy = SabalQuery("sabal-kernel", {"atoms": "curvature"}, random_state=0)
     indices = strategy.query(X, few, wrapped(pipeline()), batch_size=6)
     assert len(set(indices.tolist())) == 6
     assert np.isnan(few[indices]).all()
@@ -86,7 +86,7 @@ def test_before_there_is_any_label():
     nothing = np.full(360, np.nan)
     strategy = SabalQuery(random_state=0)
     assert len(set(strategy.query(X, nothing, wrapped(pipeline()), batch_size=6).tolist())) == 6
-    assert strategy.selection_.evidence["labelled"] == 0
+    assert strategy.selection_.evidence["labeled"] == 0
 
 
 def test_embeddings_of_a_classifier_that_has_some():

@@ -45,7 +45,7 @@ def test_a_learner_asks_as_sabal_query_does():
     np.testing.assert_array_equal(indices, by_hand.indices)
     np.testing.assert_array_equal(weights, by_hand.weights)
     np.testing.assert_array_equal(items, X[POOL][indices])
-    assert by_hand.evidence["labelled"] == 60
+    assert by_hand.evidence["labeled"] == 60
 
 
 @pytest.mark.parametrize("n_instances", [1, 2])

@@ -60,7 +60,7 @@ def test_features_logits_and_what_is_labelled(softmax):
         labeled_features=outputs.labeled_features,
         random_state=0,
     )
-    assert batch.evidence["labelled"] == 60
+    assert batch.evidence["labeled"] == 60
 
 
 def test_one_pass_gives_everything_and_none_is_made_in_vain():

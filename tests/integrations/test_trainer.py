@@ -90,7 +90,7 @@ def test_features_logits_and_what_is_labelled(trainer):
         labeled_features=outputs.labeled_features,
         random_state=0,
     )
-    assert batch.evidence["labelled"] == 20
+    assert batch.evidence["labeled"] == 20
     assert len(set(batch.indices.tolist())) == 5
 
 

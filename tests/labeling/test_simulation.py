@@ -52,7 +52,7 @@ def test_five_hundred_digits_over_http_are_the_simulation(tmp_path):
             answered += answer_everything(client)
         while engine.step():
             pass
-        assert client.get("/api/status").json()["labelled"] == LABELS
+        assert client.get("/api/status").json()["labeled"] == LABELS
 
     learner = EstimatorLearner(logistic, X[:POOL], 10)
     plan = Plan(rounds=9, **settings)

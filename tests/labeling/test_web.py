@@ -133,7 +133,7 @@ def test_two_tabs_under_one_name_share_their_items_and_the_later_answer_stands(c
         assert second.status_code == 200
         assert second.json()["replaces"] == first["answer"]
     assert [(row.id, row.label) for row in project.store.labels()] == [("0", "dog")]
-    assert client.get("/api/status").json()["labelled"] == 1
+    assert client.get("/api/status").json()["labeled"] == 1
     undo = {"submission": str(uuid.uuid4()), "annotator": "ada"}
     client.post("/api/undo", json=undo)
     third = client.post("/api/labels", json=body("0")).json()
@@ -207,7 +207,7 @@ def test_the_status_says_where_the_project_is(client):
     client.post("/api/labels", json=body("1"))
     status = client.get("/api/status").json()
     assert status["classes"] == ["cat", "dog"]
-    assert (status["round"], status["labelled"], status["skipped"]) == (0, 1, 1)
+    assert (status["round"], status["labeled"], status["skipped"]) == (0, 1, 1)
     assert (status["remaining"], status["items"], status["budget"]) == (4, 8, 500)
     assert status["batch"] == {"size": 6, "answered": 2}
     assert {"training", "progress", "error", "metrics", "finished"} <= set(status)

@@ -15,7 +15,7 @@ from sabal.learners.network_learner import NetworkLearner, channel_statistics
 from sabal.learners.network_recipes import NETWORK_OPTIONS, RECIPES, recipe_of
 from sabal.models.architectures import NETWORKS, Network
 from sabal.models.forward_passes import _Pool
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 from sabal.simulate.datasets.catalog import load
 
@@ -319,9 +319,10 @@ def test_other_strategies_still_get_the_whole_posterior():
 
 def test_atoms_must_be_those_of_the_pool():
     posterior = trained(BAYES).outputs(FIRST, FIRST, 3)
-    outputs = Outputs(size=39, atoms=lambda: posterior.posterior_atoms)
+    log_probs = np.asarray(posterior.log_probs)[:39]
+    outputs = ArrayPool(log_probs=log_probs, atoms=posterior.make_atoms)
     with pytest.raises(SabalError, match="39"):
-        _ = outputs.posterior_atoms
+        sabal.api.choose(outputs, 5, "sabal-greedy", 0, {})
 
 
 def test_a_broken_posterior_is_refused_chunk_by_chunk():

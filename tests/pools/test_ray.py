@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sabal.pools.ray.select import select_from
 from threadpoolctl import threadpool_limits
 
 import sabal
@@ -24,11 +25,10 @@ from sabal.cli.root import app
 from sabal.errors import ClusterError, InputError, MissingPackageError
 from sabal.pools import read_pool
 from sabal.pools.ray import score_with_ray, select_on_ray
-from sabal.pools.ray.pool import ClusterPool
-from sabal.pools.ray.ray_crew import RayCrew
-from sabal.pools.ray.ray_engine import session
-from sabal.pools.ray.recipes import recipes_of
-from sabal.pools.ray.select import select_from
+from sabal.pools.ray.ray_pool import ClusterPool
+from sabal.pools.ray.ray_workers import RayCrew
+from sabal.pools.ray.session import session
+from sabal.pools.ray.shard_sources import recipes_of
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.simulation import simulate
 from sabal.strategies import make_strategy
@@ -139,7 +139,7 @@ def test_labelled_features_stay_with_the_driver():
     expected = sabal.select(40, **arrays(*MODEL), **given)
     found = select_on_ray(arrays(*MODEL), 40, workers=2, **given)
     same_batch(found, expected)
-    assert found.evidence["labelled"] == 30
+    assert found.evidence["labeled"] == 30
     with pytest.raises(sabal.SabalError, match="columns"):
         select_on_ray(arrays(*MODEL), 40, labeled_features=labeled[:, 1:])
 
@@ -195,7 +195,7 @@ def test_a_worker_that_dies_while_ids_are_compared_is_replaced(monkeypatch, pool
 
 
 def test_workers_that_die_of_a_question_are_not_replaced_for_ever(monkeypatch):
-    monkeypatch.setattr("sabal.pools.ray.ray_crew.MOST_DEATHS", 1)
+    monkeypatch.setattr("sabal.pools.ray.ray_workers.MOST_DEATHS", 1)
     kill_at(monkeypatch, "top", [1, 2])
     with pytest.raises(ClusterError, match="its work on rows 4096 to 10000; got 2 that died"):
         select_on_ray(arrays("logits"), 5, strategy="margin")

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crews import LocalCrew, short_segments, write_pool
+from local_workers import LocalCrew, short_segments, write_pool
 from makers import make_pool
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.pools import read_pool
-from sabal.pools.ray.batches import parts_of, write_scores
-from sabal.pools.ray.pool import ClusterPool
-from sabal.pools.ray.recipes import FileRows, recipes_of
+from sabal.pools.ray.ray_pool import ClusterPool
+from sabal.pools.ray.score_parts import parts_of, write_scores
+from sabal.pools.ray.shard_sources import FileRows, recipes_of
 
 
 @pytest.mark.parametrize("remote", [False, True])

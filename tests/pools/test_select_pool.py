@@ -85,7 +85,7 @@ def test_labelled_features_may_come_from_elsewhere(pool, folder):
     )
     outside = sabal.select_pool(folder, 20, memory=LITTLE, labeled_features=labeled, random_state=0)
     assert_same(outside, inside)
-    assert inside.evidence["labelled"] == 50
+    assert inside.evidence["labeled"] == 50
     with pytest.raises(sabal.SabalError, match="columns"):
         sabal.select_pool(folder, 20, labeled_features=labeled[:, 1:])
 

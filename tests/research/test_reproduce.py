@@ -26,7 +26,7 @@ from research.reproduce.scale import (
 from research.reproduce.tables import load_section, scales_markdown
 from research.reproduce.times import read_times
 from sabal.errors import FileError, InputError, UnknownNameError
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.sparse.atoms import posterior_atoms
 from sabal.strategies import make_strategy
 
@@ -184,7 +184,7 @@ def test_variance_only_is_the_top_of_the_variance_by_either_solver(preset, solve
     log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
     options = {k: v for k, v in preset.options["variance-only"].items() if k != "strategy"}
     strategy = make_strategy(solver, options)
-    chosen = strategy.select(Outputs(log_probs=log_probs), 70, rng).indices
+    chosen = strategy.select(ArrayPool(log_probs=log_probs), 70, rng).indices
     deviation = posterior_atoms(log_probs, None).deviation_N
     assert sorted(chosen) == sorted(np.argsort(-deviation)[:70])
 

@@ -30,7 +30,7 @@ from sabal.simulate.parallel import run_parallel
 from sabal.simulate.runner import rounds_done
 from sabal.simulate.simulation import simulate
 from sabal.simulate.terminal_report import TimeLeft
-from sabal.sparse.solvers import Greedy
+from sabal.sparse.greedy import Greedy
 
 SETTINGS = {"hidden": [16], "epochs": 4, "lr": 0.01}
 

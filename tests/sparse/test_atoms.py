@@ -8,9 +8,8 @@ import pytest
 import reference
 import sabal
 from makers import make_pool
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.sparse.atoms import curvature_atoms, gradient_atoms, kernel_atoms, posterior_atoms
-from sabal.sparse.formulate import Formulation, LocalFacts
 from sabal.sparse.random_features import draw_curvature, draw_kernel, median_distance
 
 
@@ -18,9 +17,8 @@ def tolerance(dtype):
     return {"rtol": 2e-4, "atol": 2e-5} if dtype == "float32" else {"rtol": 1e-9, "atol": 1e-11}
 
 
-def facts(features, probs=None):
-    outputs = Outputs(features=features, probs=probs)
-    return LocalFacts(Formulation(atoms="kernel"), outputs)
+def pool_of(features, probs=None):
+    return ArrayPool(features=features, probs=probs)
 
 
 def rows_of(atoms):
@@ -87,7 +85,7 @@ def test_curvature_atoms_have_the_closed_form_inner_products(library, bias):
     h = reference.with_constant(pool.features, bias)
     rng = np.random.default_rng(0)
     features, probs = library(pool.features), library(pool.probs)
-    draws = draw_curvature(facts(features, probs), 400_000, bias, rng)
+    draws = draw_curvature(pool_of(features, probs), 400_000, bias, rng)
     rows = rows_of(curvature_atoms(features, probs, draws, bias))
     gram = rows @ rows.T
     expected = np.array(
@@ -107,7 +105,9 @@ def test_curvature_atoms_have_the_closed_form_inner_products(library, bias):
 def test_curvature_atoms_match_their_formula_entry_by_entry():
     pool = make_pool(n=6, dimensions=3, classes=4)
     width = 8
-    draws = draw_curvature(facts(pool.features, pool.probs), width, True, np.random.default_rng(3))
+    draws = draw_curvature(
+        pool_of(pool.features, pool.probs), width, True, np.random.default_rng(3)
+    )
     atoms = curvature_atoms(pool.features, pool.probs, draws, True)
     rng = np.random.default_rng(3)
     u, v = rng.standard_normal((2, 4, width))
@@ -128,9 +128,9 @@ def test_kernel_atoms_approximate_the_weighted_gaussian_kernel(library, dtype):
     rng = np.random.default_rng(0)
     u = rng.random(8)
     features = library(pool.features.astype(dtype))
-    draws = draw_kernel(facts(features), 200_000, rng)
+    draws = draw_kernel(pool_of(features), 200_000, rng)
     rows = rows_of(kernel_atoms(features, u, draws))
-    bandwidth = median_distance(facts(features), rng)
+    bandwidth = median_distance(pool_of(features), rng)
     distances = np.linalg.norm(pool.features[:, None] - pool.features[None], axis=2)
     expected = np.outer(u, u) * np.exp(-(distances**2) / (2 * bandwidth**2))
     np.testing.assert_allclose(rows @ rows.T, expected, atol=0.01)
@@ -142,7 +142,7 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
     u = np.ones(30)
 
     def gram(features):
-        draws = draw_kernel(facts(features), 256, np.random.default_rng(0))
+        draws = draw_kernel(pool_of(features), 256, np.random.default_rng(0))
         return kernel_atoms(features, u, draws).operator.take(np.arange(30)).gram()
 
     expected = gram(pool.features)
@@ -153,8 +153,8 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
 
 def test_median_distance_of_identical_rows_is_zero():
     rng = np.random.default_rng(0)
-    assert median_distance(facts(np.ones((5, 3))), rng) == 0.0
-    assert median_distance(facts(np.ones((1, 3))), rng) == 0.0
+    assert median_distance(pool_of(np.ones((5, 3))), rng) == 0.0
+    assert median_distance(pool_of(np.ones((1, 3))), rng) == 0.0
     # More than half of the pairs coincide: the mean is used.
     mostly_equal = np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])
-    assert 0 < median_distance(facts(mostly_equal), rng) < 3
+    assert 0 < median_distance(pool_of(mostly_equal), rng) < 3

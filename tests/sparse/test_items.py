@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sabal.core.arrays import SEGMENTS, SHORTEST_SEGMENT, segments_of
-from sabal.sparse.items import Best, LocalItems, Proximity, Ranking, SparseWeights, Terms
+from sabal.core.arrays import CHUNK_BYTES, SEGMENTS, SHORTEST_SEGMENT, segments_of
+from sabal.sparse.greedy import Ranking
+from sabal.sparse.iht import Proximity
+from sabal.sparse.items import LocalItems, RankedItems, SparseWeights, Terms
 from sabal.sparse.operators import Computed, Dense
-from sabal.sparse.operators.operator import CHUNK_BYTES
 
 TERMS = Terms(fidelity=0.7, beta=0.3, alpha=1.5, unit=2.0)
 
@@ -94,18 +95,18 @@ def test_a_descent_is_the_gradient_of_all_items(pool, data, rule):
     np.testing.assert_allclose(nearest.value, point[nearest.indices])
 
 
-def test_a_survey_sums_by_segment():
+def test_sums_are_by_segment():
     rng = np.random.default_rng(0)
     atoms, uncertainty, variance = rng.normal(size=(20, 3)), rng.random(20), rng.random(20)
     segments = cut(20, [4, 11])
-    survey = LocalItems(Dense(atoms), uncertainty, variance_N=variance, segments=segments).survey()
-    assert survey.sizes.tolist() == [4, 7, 9]
-    assert survey.size == 20
+    sums = LocalItems(Dense(atoms), uncertainty, variance_N=variance, segments=segments).sums()
+    assert sums.sizes.tolist() == [4, 7, 9]
+    assert sums.size == 20
     for k, rows in enumerate(segments):
-        np.testing.assert_allclose(survey.atoms[k], atoms[rows].sum(axis=0))
-        assert survey.norms_squared[k] == pytest.approx(np.sum(atoms[rows] ** 2))
-        assert survey.uncertainty[k] == pytest.approx(uncertainty[rows].sum())
-        assert survey.variance[k] == pytest.approx(variance[rows].sum())
+        np.testing.assert_allclose(sums.atoms[k], atoms[rows].sum(axis=0))
+        assert sums.norms_squared[k] == pytest.approx(np.sum(atoms[rows] ** 2))
+        assert sums.uncertainty[k] == pytest.approx(uncertainty[rows].sum())
+        assert sums.variance[k] == pytest.approx(variance[rows].sum())
 
 
 def test_the_best_of_parts_is_the_best_of_the_whole():
@@ -119,7 +120,7 @@ def test_the_best_of_parts_is_the_best_of_the_whole():
         best = LocalItems(Dense(atoms[rows]), uncertainty[rows]).best(direction, ranking, 7, none)
         shifted = Best(best.indices + rows.start, *list(vars(best).values())[1:])
         parts.append(shifted)
-    joined = Best.join(parts).top(7)
+    joined = RankedItems.join(parts).top(7)
     assert joined.indices.tolist() == whole.indices.tolist()
     np.testing.assert_array_equal(joined.scores, whole.scores)
 

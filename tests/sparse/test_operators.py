@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sabal.core.arrays import CHUNK_BYTES
 from sabal.sparse.operators import Computed, Dense, Fourier, Growing, RankOne
-from sabal.sparse.operators.operator import CHUNK_BYTES
 
 KINDS = ["dense", "rank-one", "rank-one with constant", "fourier"]
 

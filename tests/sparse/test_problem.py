@@ -11,7 +11,8 @@ import reference
 import sabal
 from makers import make_pool
 from sabal.core.arrays import top_k
-from sabal.sparse.items import LocalItems, Proximity, Terms
+from sabal.sparse.iht import Proximity
+from sabal.sparse.items import LocalItems, Terms
 from sabal.sparse.operators import Dense
 from sabal.sparse.problem import Problem
 

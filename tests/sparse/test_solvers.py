@@ -10,11 +10,13 @@ from test_problem import problems
 
 import reference
 import sabal
+from sabal.sparse import greedy_blocked
+from sabal.sparse.greedy import Ranking
+from sabal.sparse.greedy_blocked import Schedule, greedy_in_blocks
 from sabal.sparse.items import LocalItems
 from sabal.sparse.operators import Dense
 from sabal.sparse.problem import Problem
-from sabal.sparse.solvers import greedy, picks
-from sabal.sparse.solvers.refit import best_weights
+from sabal.sparse.refit import best_weights
 
 
 @pytest.mark.parametrize("kind", ["gradient", "posterior"])
@@ -51,18 +53,17 @@ def test_greedy_at_the_printed_settings_is_algorithm_1(alpha, beta):
 @pytest.mark.parametrize("seed", range(3))
 def test_block_greedy_is_its_plain_twin(seed, budget, score, library, dtype, monkeypatch):
     """With conjugate gradients run to their end, and float32 atoms that float64 holds exactly."""
-    monkeypatch.setattr(picks, "STEPS", 500)
-    monkeypatch.setattr(picks, "LAST_STEPS", 500)
-    monkeypatch.setattr(picks, "SETTLED", 1e-14)
-    monkeypatch.setattr(greedy, "FEWEST_CANDIDATES", 20)
-    monkeypatch.setattr(greedy, "CANDIDATES_PER_PICK", 2)
-    monkeypatch.setattr(greedy, "PICKS_PER_FIT", 4)
+    monkeypatch.setattr(greedy_blocked, "SETTLED", 1e-14)
+    schedule = Schedule(
+        fit_steps=500, last_fit_steps=500, min_candidates=20, per_pick=2, picks_per_fit=4
+    )
     rng = np.random.default_rng(seed)
     atoms = (rng.normal(size=(60, 7)) + rng.normal()).astype(dtype)
     sigma2 = rng.random(60) / 60
     ours = Problem.from_atoms(library(atoms), sigma2, budget, alpha=1.0, beta=0.3)
     twin = reference.DenseProblem.literal(atoms.astype("float64"), sigma2, budget, 1.0, 0.3)
-    solution = sabal.Greedy(score=score, refresh=8).solve(ours)
+    ranking = Ranking(ours.terms, score, 1.0)
+    solution = greedy_in_blocks(ours, ranking, 8, schedule=schedule)
     indices, weights = reference.block_greedy(twin, 8, 20, 4, score)
     assert solution.indices.tolist() == indices.tolist()
     np.testing.assert_allclose(solution.weights, weights, atol=1e-5)

@@ -10,20 +10,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sabal.strategies.bayesian import Bald, PowerBald
+from sabal.strategies.coreset import BayesianCoreset
 from scipy.stats import chisquare
 
 import reference
 import reference_bayesian as twin
 import sabal
 from makers import make_pool, softmax
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.strategies.batchbald import BatchBald, Outcomes
-from sabal.strategies.bayesian import Bald, PowerBald
-from sabal.strategies.coreset import BayesianCoreset
 
 
 def choose(strategy, budget, seed=0, **arrays):
-    return strategy.select(Outputs(**arrays), budget, np.random.default_rng(seed))
+    return strategy.select(ArrayPool(**arrays), budget, np.random.default_rng(seed))
 
 
 def posterior(n, samples, classes, seed=0, spread=1.0):
@@ -61,7 +61,7 @@ def test_power_bald_draws_in_proportion_to_the_powered_score(power):
     """The first pick, and the second given the first, over many seeds (a Plackett-Luce draw)."""
     log_probs = posterior(4, 5, 3, spread=1.5)
     share = twin.bald(log_probs) ** power
-    outputs, strategy = Outputs(log_probs=log_probs), PowerBald(power=power)
+    outputs, strategy = ArrayPool(log_probs=log_probs), PowerBald(power=power)
     counts = np.zeros((4, 4))
     for seed in range(4000):
         first, second = strategy.select(outputs, 2, np.random.default_rng(seed)).indices
@@ -79,7 +79,7 @@ def test_power_bald_draws_in_proportion_to_the_powered_score(power):
 def test_power_bald_puts_items_of_score_zero_last_and_in_random_order():
     log_probs = posterior(7, 4, 3)
     log_probs[2:5] = log_probs[2:5, :1]  # all samples agree: no mutual information
-    outputs = Outputs(log_probs=log_probs)
+    outputs = ArrayPool(log_probs=log_probs)
     first_zero = np.zeros(7)
     for seed in range(600):
         with pytest.warns(sabal.SabalWarning, match="2 of the 6 items are a uniform draw"):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import reference_coverage as reference
 import sabal
 from makers import make_pool
-from sabal.strategies import coverage, covering
+from sabal.strategies import coverage
 from sabal.strategies.coverage import Coverage
 
 
@@ -136,7 +136,7 @@ def test_copies_of_what_is_labelled_come_last():
         10, features=pool.features, probs=probs, labeled_features=labeled, random_state=0
     )
     assert set(selection.indices.tolist()) == set(range(30, 40))
-    assert selection.evidence["labelled"] == 30
+    assert selection.evidence["labeled"] == 30
 
 
 def test_the_undecided_part_of_the_pool_is_covered():
@@ -171,19 +171,19 @@ def test_a_model_that_is_sure_of_everything_is_declared():
 def test_the_radius_shrinks_as_labels_come_in():
     points, _, _ = points_of(2, n=500)
     rng = np.random.default_rng(0)
-    few = covering.resolution(points, None, 5, np.random.default_rng(0))
-    many = covering.resolution(points, rng.standard_normal((400, 3)), 5, np.random.default_rng(0))
+    few = coverage.resolution(points, None, 5, np.random.default_rng(0))
+    many = coverage.resolution(points, rng.standard_normal((400, 3)), 5, np.random.default_rng(0))
     assert many < few
-    assert covering.resolution(np.zeros((9, 2)), None, 3, rng) == 0.0
+    assert coverage.resolution(np.zeros((9, 2)), None, 3, rng) == 0.0
 
 
 def test_a_sample_stands_for_a_large_pool(monkeypatch):
-    monkeypatch.setattr(covering, "SAMPLE", 200)
+    monkeypatch.setattr(coverage, "SAMPLE", 200)
     pool = make_pool(n=2_000)
     outputs = {"features": pool.features, "probs": pool.probs}
     sampled = sabal.select(20, **outputs, random_state=0)
     assert sampled.evidence["candidates"] == 200
-    monkeypatch.setattr(covering, "SAMPLE", 8192)
+    monkeypatch.setattr(coverage, "SAMPLE", 8192)
     whole = sabal.select(20, **outputs, random_state=0)
     assert whole.evidence["candidates"] == 2_000
     chosen = Coverage(
@@ -201,8 +201,8 @@ def test_a_sample_stands_for_a_large_pool(monkeypatch):
 @pytest.mark.parametrize(
     "options",
     [
-        {"atoms": "coverage", "alpha": 2.0},
-        {"atoms": "kernel", "radius": 2.0},
+        {"atoms": "coverage"},
+        {"strategy": "sabal-kernel", "radius": 2.0},
         {"alpha": 2.0, "radius": 2.0},
         {"radius": 0.0},
         {"radius": 1e-200},
@@ -215,10 +215,8 @@ def test_options_that_say_nothing_are_refused(options):
         sabal.select(3, features=pool.features, probs=pool.probs, **options)
 
 
-def test_options_of_atoms_bring_kernel_atoms_back():
+@pytest.mark.parametrize("option", ["alpha", "refit", "step", "scale", "atoms", "width"])
+def test_options_of_other_strategies_are_refused_by_name(option):
     pool = make_pool(n=40)
-    given = {"features": pool.features, "probs": pool.probs, "random_state": 0}
-    by_option = sabal.select(5, **given, alpha=2.0)
-    by_name = sabal.select(5, **given, alpha=2.0, atoms="kernel")
-    np.testing.assert_array_equal(by_option.indices, by_name.indices)
-    assert sabal.select(5, **given, radius=0.5).evidence["atoms"] == "coverage"
+    with pytest.raises(sabal.SabalError, match="option of sabal-(greedy|kernel)"):
+        sabal.select(5, features=pool.features, probs=pool.probs, **{option: 2.0})

@@ -9,17 +9,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sabal.strategies.clusters import ClusterMargin, TypiClust
+from sabal.strategies.distances import Badge, KCenter
 from scipy.stats import chisquare
 
 import reference_distances as twin
 import sabal
-from sabal.predictions.uncertainty import margin
 from makers import make_pool, softmax
 from sabal.core.arrays import to_numpy
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
+from sabal.predictions.uncertainty import margin
 from sabal.strategies import clusters, distances, seeding
-from sabal.strategies.clusters import ClusterMargin, TypiClust
-from sabal.strategies.distances import Badge, KCenter
 
 ALL = [KCenter(), Badge(), Badge(refresh=1), Badge(bias=True), TypiClust(), ClusterMargin()]
 
@@ -27,7 +27,7 @@ ALL = [KCenter(), Badge(), Badge(refresh=1), Badge(bias=True), TypiClust(), Clus
 def choose(strategy, budget, seed=0, **parts):
     """A selection with everything that holds for every one of them checked."""
     before = {name: to_numpy(part).copy() for name, part in parts.items()}
-    outputs = Outputs(**parts).check()
+    outputs = ArrayPool(**parts).check()
     selection = strategy.select(outputs, budget, np.random.default_rng(seed))
     assert selection.indices.shape == (budget,)
     assert len(set(selection.indices.tolist())) == budget
@@ -84,7 +84,7 @@ def test_kcenter_is_the_plain_pass_per_pick(kind, labelled, library, dtype):
         features += 3000.0
     features = features.astype(dtype)
     ours = check_against_plain(features[labelled:], features[:labelled], 40, 3, library)
-    assert ours.evidence["labelled"] == labelled
+    assert ours.evidence["labeled"] == labelled
 
 
 @given(data=st.data())
@@ -157,7 +157,7 @@ def test_badge_draws_from_the_exact_distribution(refresh, draws, monkeypatch):
     if draws is not None:
         monkeypatch.setattr(seeding, "DRAWS", draws)
     pool = make_pool(n=6, dimensions=2, classes=3, seed=4)
-    outputs = Outputs(features=pool.features, probs=pool.probs).check()
+    outputs = ArrayPool(features=pool.features, probs=pool.probs).check()
     counts = np.zeros((6, 6))
     for seed in range(2500):
         chosen = Badge(refresh=refresh).select(outputs, 3, np.random.default_rng(seed)).indices
@@ -193,7 +193,7 @@ def test_badge_takes_no_copy_before_it_must(refresh, library, dtype):
     probs = softmax(rng.normal(size=(12, 4))).astype(dtype)
     which = rng.permutation(np.repeat(np.arange(12), 40))
     parts = {"features": library(features[which]), "probs": library(probs[which])}
-    outputs = Outputs(**parts)
+    outputs = ArrayPool(**parts)
     with pytest.warns(sabal.SabalWarning, match="8 of 20 items were drawn uniformly"):
         ours = Badge(refresh=refresh).select(outputs, 20, np.random.default_rng(0))
     assert set(which[ours.indices[:12]]) == set(range(12))
@@ -213,7 +213,7 @@ def test_badge_never_takes_an_item_twice_even_if_only_rounding_is_left(refresh, 
 
 def test_badge_draws_uniformly_among_items_without_gradients():
     features, probs = np.ones((5, 2)), np.eye(3)[[0, 1, 2, 0, 1]]
-    outputs = Outputs(features=features, probs=probs)
+    outputs = ArrayPool(features=features, probs=probs)
     counts = np.zeros(5)
     for seed in range(500):
         with pytest.warns(sabal.SabalWarning, match="2 of 2 items"):
@@ -292,9 +292,7 @@ def test_cluster_margin_is_round_robin_over_average_linkage(library, dtype):
     groups = twin.average_linkage(features[candidates], 6)
     which = [next(k for k, g in enumerate(groups) if i in g) for i in range(28)]
     np.testing.assert_array_equal(ours.indices, twin.round_robin(candidates, which, 7))
-    np.testing.assert_allclose(
-        ours.scores, margin(probs)[ours.indices]
-    )
+    np.testing.assert_allclose(ours.scores, margin(probs)[ours.indices])
 
 
 def test_cluster_margin_with_many_candidates_takes_kmeans(monkeypatch):

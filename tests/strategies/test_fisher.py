@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from makers import make_pool
 from reference_fisher import bait, matrices, normalised, trace
 from sabal.errors import InputError, SabalWarning
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.strategies import fisher
 from sabal.strategies.bait import Bait
 
@@ -29,7 +29,7 @@ def arrays(n=20, dimensions=3, classes=4, seed=0, labeled=0):
 
 
 def run(features, probs, budget, labeled=None, seed=0, **options):
-    outputs = Outputs(features=features, probs=probs, labeled_features=labeled)
+    outputs = ArrayPool(features=features, probs=probs, labeled_features=labeled)
     return Bait(**options).select(outputs, budget, np.random.default_rng(seed))
 
 

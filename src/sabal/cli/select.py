@@ -10,7 +10,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from sabal.api import choose
+from sabal.api import choose, select_pool
 from sabal.cli.parse import parse_engine, parse_options
 from sabal.cli.root import app, only_answers_on_stdout
 from sabal.cli.waiting import waiting
@@ -78,20 +78,27 @@ def select(
         # Warnings are part of the evidence and printed with it.
         warnings.simplefilter("ignore", SabalWarning)
         if engine == "ray":
-            from sabal.pools.ray import Cluster, choose_on_ray
-
-            cluster = Cluster(address, workers, memory=memory, scratch=scratch)
             what = f"choosing {budget:,} items on the cluster"
             with only_answers_on_stdout(engine), waiting(what):
-                selection = choose_on_ray(
-                    pool, budget, strategy, seed, options, cluster, _features_in(labeled)
+                selection = select_pool(
+                    pool,
+                    budget,
+                    strategy=strategy,
+                    memory=memory,
+                    scratch=scratch,
+                    labeled_features=_features_in(labeled),
+                    random_state=seed,
+                    engine=engine,
+                    address=address,
+                    workers=workers,
+                    **options,
                 )
         else:
             with waiting(f"reading {pool}"):
                 contents = read_pool(pool, memory=memory, scratch=scratch)
-                outputs = contents.outputs.with_labeled(_features_in(labeled)).check()
-            with waiting(f"choosing {budget:,} of {outputs.size:,} items"):
-                selection = choose(outputs, budget, strategy, seed, options)
+                items = contents.pool.with_labeled(_features_in(labeled)).check()
+            with waiting(f"choosing {budget:,} of {items.size:,} items"):
+                selection = choose(items, budget, strategy, seed, options)
             ignored = contents.ignored
     if out is not None:
         selection.save(out)
@@ -109,14 +116,14 @@ def _features_in(labeled: str | None) -> np.ndarray | None:
 
     if labeled is None:
         return None
-    outputs = read_pool(labeled).outputs
-    if not outputs.has("features"):
+    items = read_pool(labeled).pool
+    if not items.has("features"):
         raise FileError(
             f"`features` in {labeled}",
-            " and ".join(outputs.given()),
+            " and ".join(items.given()),
             "write the features of the labelled items, as the pool has them",
         )
-    return to_numpy(outputs.features)
+    return to_numpy(items.features)
 
 
 @app.command()

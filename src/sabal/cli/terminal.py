@@ -34,7 +34,7 @@ def print_selection(selection: Selection, saved_to: Path | None) -> None:
         random_batch = selection.evidence["random_batch"]
         batches = {selection.strategy: selection.evidence, "random, on average": random_batch}
         console.print(evidence_table(batches))
-    if selection.evidence.get("atoms") == "coverage" and not selection.evidence["labelled"]:
+    if selection.evidence.get("atoms") == "coverage" and not selection.evidence["labeled"]:
         console.print("Better with --labeled FILE: a batch that knows what is labelled already.")
     for message in selection.evidence.get("warnings", []):
         console.print(f"Warning: {message}", style="yellow", markup=False)

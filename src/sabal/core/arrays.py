@@ -8,7 +8,7 @@ is NumPy in float64 from then on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -187,6 +187,23 @@ def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Itera
     step = max(1, limit // max(1, bytes_per_row))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
+
+
+def row_norms_squared(array: Array) -> np.ndarray:
+    """Return ||row||^2 of a matrix, summed in float64 so that tiny and huge scales survive."""
+    result = np.empty(array.shape[0])
+    for rows in row_chunks(array.shape[0], 8 * array.shape[1]):
+        chunk = to_host(array[rows])
+        result[rows] = np.einsum("ij,ij->i", chunk, chunk)
+    return result
+
+
+def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
+    """Return a number for every row of a matrix, a block in float64 at a time."""
+    result_N = np.empty(array.shape[0])
+    for rows in row_chunks(array.shape[0], 24 * array.shape[1], CACHE_BYTES):
+        result_N[rows] = measure(to_host(array[rows]))
+    return result_N
 
 
 def segments_of(rows: int) -> list[slice]:

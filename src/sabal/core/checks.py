@@ -219,6 +219,16 @@ def check_ids(ids: Any, n: int) -> np.ndarray:
     return values
 
 
+def ends(array_NC: Array) -> tuple[float, float]:
+    """Return the smallest and the largest entry."""
+    xp = namespace(array_NC)
+    lowest, highest = float("inf"), float("-inf")
+    for rows in row_chunks(array_NC.shape[0], 8 * array_NC.shape[1]):
+        chunk = array_NC[rows]
+        lowest, highest = min(lowest, float(xp.min(chunk))), max(highest, float(xp.max(chunk)))
+    return lowest, highest
+
+
 def _with_axes(value: Any, name: str, axes: tuple[str, ...]) -> Array:
     array = as_array(value, name)
     if array.ndim != len(axes):

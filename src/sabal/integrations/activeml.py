@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sabal.api import query
 from sabal.errors import MissingPackageError
-from sabal.estimators import query
 from sabal.selection import Selection
 
 try:

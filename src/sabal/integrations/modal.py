@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sabal.api import select
-from sabal.estimators import query
+from sabal.api import query, select
 from sabal.integrations.axes import log_probs_from
 from sabal.selection import Selection
-from sabal.sparse.formulate import RandomState
+from sabal.sparse.from_arrays import RandomState
 
 QueryFunction = Callable[..., tuple[np.ndarray, np.ndarray]]
 

@@ -11,13 +11,14 @@ import numpy as np
 
 from sabal.core.arrays import to_numpy
 from sabal.errors import InputError
-from sabal.pools.outputs import AGREEMENT, Outputs
-from sabal.predictions.calibration import softmax
+from sabal.pools import ArrayPool
+from sabal.pools.pool import AGREEMENT
+from sabal.predictions.softmax import softmax
 
 
 def skorch_outputs(
     net: Any, X: Any, *, last_layer: str, X_labeled: Any = None, ids: Any = None
-) -> Outputs:
+) -> ArrayPool:
     """Return the outputs of a fitted skorch classifier over a pool, each computed on first use.
 
     All of them come from one `net.predict_proba(X)`, which uses the data sets, iterators and
@@ -39,13 +40,13 @@ def skorch_outputs(
 
     Returns
     -------
-    Outputs
+    ArrayPool
     """
     pool = _SkorchPass(net, X, last_layer)
     labeled = None if X_labeled is None else _SkorchPass(net, X_labeled, last_layer)
     # With a single output for two classes, there are no logits of both.
     has_logits = pool.classes > 1
-    return Outputs(
+    return ArrayPool(
         size=len(net.get_dataset(X)),
         ids=ids,
         features=lambda: pool.results[0],

@@ -10,7 +10,7 @@ from typing import Any
 from sabal.core.arrays import Array
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 
 LABELS = ("label", "labels", "label_ids")
 
@@ -23,7 +23,7 @@ def trainer_outputs(
     labeled: Any = None,
     ids: Any = None,
     batch_size: int | None = None,
-) -> Outputs:
+) -> ArrayPool:
     """Return the outputs of a Trainer's model over a pool, as CPU tensors computed on first use.
 
     Features and logits come from one pass in the order of the data set, with the trainer's
@@ -48,13 +48,13 @@ def trainer_outputs(
 
     Returns
     -------
-    Outputs
+    ArrayPool
     """
     size = batch_size if batch_size is not None else trainer.args.per_device_eval_batch_size
     check_whole(size, "batch_size")
     pool = _TrainerPass(trainer, dataset, last_layer, size)
     known = None if labeled is None else _TrainerPass(trainer, labeled, last_layer, size)
-    return Outputs(
+    return ArrayPool(
         size=pool.size,
         ids=ids,
         features=lambda: pool.results[0],

@@ -11,12 +11,9 @@ import numpy as np
 
 from sabal.errors import SabalError
 from sabal.learners.learner import Learner
-from sabal.pools.outputs import Outputs
-from sabal.predictions.calibration import (
-    apply_temperature,
-    cross_validated_temperature,
-    log_probs_of,
-)
+from sabal.pools import ArrayPool
+from sabal.predictions.calibration import apply_temperature, cross_validated_temperature
+from sabal.predictions.softmax import log_probs_of
 
 
 @contextmanager
@@ -106,11 +103,11 @@ class EstimatorLearner(Learner):
             return f"{self.model.steps[-1][0]}__sample_weight"
         return "sample_weight"
 
-    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> Outputs:
+    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> ArrayPool:
         """Return features, probabilities and a cross-validated label distribution."""
         if not self.trained:
-            return Outputs(size=len(items), features=lambda: self.x_pool[items])
-        return Outputs(
+            return ArrayPool(size=len(items), features=lambda: self.x_pool[items])
+        return ArrayPool(
             size=len(items),
             features=lambda: self.space(items),
             probs=lambda: self.probs(items),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 
 MIN_PROBABILITY = 1e-12
 """Smaller probabilities count as this in the log loss, which would be infinite at 0."""
@@ -70,7 +70,7 @@ class Learner(ABC):
         """
 
     @abstractmethod
-    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> Outputs:
+    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> ArrayPool:
         """Return what a strategy may ask about `items`, each array computed on first use.
 
         Parameters
@@ -84,7 +84,7 @@ class Learner(ABC):
 
         Returns
         -------
-        Outputs
+        ArrayPool
             Before training, only what is known without a model: features, if any.
         """
 

@@ -16,7 +16,7 @@ from sabal.errors import InputError
 from sabal.learners.learner import Learner
 from sabal.learners.network_recipes import NetworkRecipe
 from sabal.models.inputs import HeadedNetwork
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 
 MAX_FOLDS = 5
@@ -130,10 +130,10 @@ class NetworkLearner(Learner):
         models.fit(network, x, training_set.labels, **given)
         return network
 
-    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> Outputs:
+    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> ArrayPool:
         """Return all outputs of the network for `items`; before training, their pixels."""
         if self.network is None:
-            return Outputs(size=len(items), features=lambda: self.space(items))
+            return ArrayPool(size=len(items), features=lambda: self.space(items))
         found = models.pool_outputs(
             self.network,
             self.x_pool[items],
@@ -144,7 +144,7 @@ class NetworkLearner(Learner):
         if self.recipe.samples:
             # The label distribution of a posterior is its predictive mean, which is `probs`.
             return found
-        return Outputs(
+        return ArrayPool(
             size=found.size,
             features=lambda: found.features,
             logits=lambda: found.logits,
@@ -152,7 +152,7 @@ class NetworkLearner(Learner):
             labeled_features=lambda: found.labeled_features,
         )
 
-    def _label_probs(self, outputs: Outputs, seed: int) -> Any:
+    def _label_probs(self, outputs: ArrayPool, seed: int) -> Any:
         if self.validation is not None:
             x_val, y_val = self.validation
             temperature = fit_temperature(self._logits(self._trained_network, x_val), y_val)

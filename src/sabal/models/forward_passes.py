@@ -26,7 +26,7 @@ from sabal.models.inputs import (
 )
 from sabal.models.posteriors import Draw, ModelPosterior, Variational
 from sabal.models.progress import Progress, report_progress
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.sparse.atoms import Atoms, posterior_atoms
 from sabal.sparse.operators import Dense
 
@@ -43,7 +43,7 @@ def pool_outputs(
     seed: int = 0,
     device: str | torch.device | None = None,
     progress: Progress = False,
-) -> Outputs:
+) -> ArrayPool:
     """Return the outputs of a network over a pool, as CPU tensors, each computed on first use.
 
     Parameters
@@ -68,7 +68,7 @@ def pool_outputs(
 
     Returns
     -------
-    Outputs
+    ArrayPool
         Features and logits come from one pass over the pool. Strategies that need only the atoms of
         the posterior never have n x K x C numbers in memory at once.
     """
@@ -78,7 +78,7 @@ def pool_outputs(
     mean: dict[str, Any] = {}
     if pool.posterior is not None:
         mean = {"probs" if pool.posterior.is_the_model else "label_probs": pool.predictive}
-    return Outputs(
+    return ArrayPool(
         size=pool.size,
         ids=ids,
         features=pool.features,

@@ -1,8 +1,20 @@
-"""Pools: where the items to choose from are kept."""
+"""Pools: the items to choose from, in memory, on disk, in chunks, or on a cluster."""
 
 from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import NAMES, Contents
 from sabal.pools.ids import Ids
+from sabal.pools.opening import open_pool
+from sabal.pools.pool import ArrayPool, Pool
 from sabal.pools.pool_files import pool_size, read_pool
 
-__all__ = ["NAMES", "Contents", "Ids", "pool_of_chunks", "pool_size", "read_pool"]
+__all__ = [
+    "NAMES",
+    "ArrayPool",
+    "Contents",
+    "Ids",
+    "Pool",
+    "open_pool",
+    "pool_of_chunks",
+    "pool_size",
+    "read_pool",
+]

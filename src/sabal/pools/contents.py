@@ -13,10 +13,10 @@ import numpy as np
 from sabal.core.arrays import Array, as_array
 from sabal.errors import FileError, InputError
 from sabal.pools.ids import Ids
-from sabal.pools.outputs import PARTS, Outputs
+from sabal.pools.pool import FILE_ARRAYS, ArrayPool
 
-NAMES = ("id", *PARTS, "labeled_features")
-PER_ITEM = ("id", *PARTS)
+NAMES = ("id", *FILE_ARRAYS, "labeled_features")
+PER_ITEM = ("id", *FILE_ARRAYS)
 """What has a row for every item; `labeled_features` have one for every labelled item."""
 
 
@@ -24,11 +24,20 @@ PER_ITEM = ("id", *PARTS)
 class Contents:
     """What a pool file holds, and the names in it that mean nothing to us.
 
-    ids: the ids of the items, looked up when asked for; None where a row's number is its id.
-    parts: the arrays (or rows on disk) that the outputs were made of, by name.
+    Attributes
+    ----------
+    pool : ArrayPool
+        The items.
+    ignored : tuple of str
+        Names in the file that a pool does not have.
+    ids : Ids or None
+        The ids of the items, looked up when asked for; None where a row's number is its id.
+    parts : mapping
+        The arrays (or rows on disk) that the pool was made of, by name.
+
     """
 
-    outputs: Outputs
+    pool: ArrayPool
     ignored: tuple[str, ...]
     ids: Ids | None = None
     parts: Mapping[str, Array] = field(default_factory=dict)
@@ -71,14 +80,14 @@ def contents_of(
     stored = [array for array in arrays.values() if not isinstance(array, np.ndarray)]
     if not stored:
         listed = None if ids is None else ids.tolist()
-        outputs = Outputs(**parts, ids=listed)
+        pool = ArrayPool(**parts, ids=listed)
         found = None if listed is None else Ids(np.asarray(listed))
-        return Contents(outputs, ignored, found, parts)
+        return Contents(pool, ignored, found, parts)
     if ids is not None:
         ids = Ids(ids)
         ids.check_distinct(memory or 0)
-    outputs = Outputs(**parts, ids=ids, size=len(stored[0]), memory=memory)
-    return Contents(outputs, ignored, ids, parts)
+    pool = ArrayPool(**parts, ids=ids, size=len(stored[0]), memory=memory)
+    return Contents(pool, ignored, ids, parts)
 
 
 def check_spec(name: str, spec: Spec) -> None:

@@ -14,7 +14,7 @@ from sabal.core.files import BAD_ARCHIVE
 from sabal.core.rows import RawRows, StoredRows, load
 from sabal.errors import FileError
 from sabal.pools.contents import NAMES, Spec, unreadable
-from sabal.pools.outputs import PARTS
+from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.sinks import Wanted
 
 BLOCK_BYTES = 16 * 2**20
@@ -81,7 +81,7 @@ class Region:
         header = self.header
         if not header.by_rows:
             return self._turned(name, wanted)
-        kind = StoredRows if wanted.stored and name in PARTS else RawRows
+        kind = StoredRows if wanted.stored and name in FILE_ARRAYS else RawRows
         rows = kind(
             self.path,
             shape=(len(wanted), *header.shape[1:]),

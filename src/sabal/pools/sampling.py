@@ -1,4 +1,4 @@
-"""Rows drawn by what they count, the same rows wherever they are.
+"""Priority sampling: rows drawn by what they count, the same rows wherever they are.
 
 Priority sampling (Duffield, Lund & Thorup 2007): with u_i the size of row i and a uniform number
 x_i, keep the `count` rows with the largest priorities u_i / x_i. With t the next priority, sizes of
@@ -13,7 +13,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PrioritySample:
     """Rows in rising order, and what each of them counts for."""
 
     rows: np.ndarray
@@ -21,24 +21,26 @@ class Drawn:
 
 
 def priorities(size_N: np.ndarray, start: int, seed: int) -> np.ndarray:
-    """u_i / x_i of the rows from `start` on."""
+    """Return u_i / x_i of the rows from `start` on."""
     return size_N / uniform_numbers(np.arange(start, start + size_N.size), seed)
 
 
-def drawn(rows_K: np.ndarray, priority_K: np.ndarray, count: int, seed: int) -> Drawn:
-    """The sample of `count` rows out of the count + 1 with the largest priorities, best first.
+def priority_sample(
+    rows_K: np.ndarray, priority_K: np.ndarray, count: int, seed: int
+) -> PrioritySample:
+    """Return the sample of `count` rows out of the count + 1 with the largest priorities.
 
-    Of fewer, all are the sample, and count what they are.
+    Rows come best first. Of fewer, all are the sample, and count what they are.
     """
     threshold = float(priority_K[count]) if rows_K.size > count else 0.0
     rows_M, priority_M = rows_K[:count], priority_K[:count]
     size_M = np.maximum(priority_M * uniform_numbers(rows_M, seed), threshold)
     order = np.argsort(rows_M)
-    return Drawn(rows_M[order], size_M[order])
+    return PrioritySample(rows_M[order], size_M[order])
 
 
 def uniform_numbers(rows_N: np.ndarray, seed: int) -> np.ndarray:
-    """A number in (0, 1) for each row, which depends on its number and `seed` alone.
+    """Return a number in (0, 1) for each row, which depends on its number and `seed` alone.
 
     The mixing function of SplitMix64 (Steele, Lea & Flood 2014): a generator would have to go
     through the rows in order, and shards of a pool do not know of each other.

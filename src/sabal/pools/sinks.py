@@ -9,7 +9,7 @@ import numpy as np
 
 from sabal.core.rows import RawRows, StoredRows
 from sabal.pools.ids import StoredStrings, as_strings, encode, split
-from sabal.pools.outputs import PARTS
+from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.scratch import Scratch
 
 
@@ -59,7 +59,7 @@ class Numbers:
                 start += block.shape[0]
             return whole
         path = self._scratch.close(self._file)
-        kind = StoredRows if self.name in PARTS else RawRows
+        kind = StoredRows if self.name in FILE_ARRAYS else RawRows
         return kind(path, shape=shape, dtype=self.dtype, owner=self._scratch)
 
 

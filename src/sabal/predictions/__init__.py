@@ -1,44 +1,54 @@
-"""What the loss of a model says about atoms and uncertainty: a file for each loss.
+"""What a model says of a pool: one type for each kind of prediction.
 
-A fourth loss is a fourth file with a class derived from `Loss`, listed in `LOSSES`.
+A further loss is a further file with a class derived from `Prediction`, listed in `BY_LOSS`.
 """
 
 from collections.abc import Collection
 
 from sabal.core.checks import check_choice
 from sabal.errors import InputError
-from sabal.predictions.gaussian import Squared
-from sabal.predictions.prediction import Loss
+from sabal.predictions.gaussian import Gaussian
+from sabal.predictions.posterior import Posterior
+from sabal.predictions.prediction import Prediction
 from sabal.predictions.sigmoid import Sigmoid
 from sabal.predictions.softmax import Softmax
 
-SOFTMAX = Softmax()
-SIGMOID = Sigmoid()
-SQUARED = Squared()
-LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SOFTMAX, SIGMOID, SQUARED)}
+BY_LOSS: dict[str, type[Prediction]] = {each.loss: each for each in (Softmax, Sigmoid, Gaussian)}
+
+ARRAYS = tuple(dict.fromkeys((*Posterior.checks, *Sigmoid.checks, *Gaussian.checks)))
+"""The names of all arrays that some prediction knows."""
 
 
-def loss_named(name: str) -> Loss:
-    """The loss called `name`."""
-    return LOSSES[check_choice(name, "loss", list(LOSSES))]
-
-
-def check_parts(loss: Loss, names: Collection[str]) -> None:
-    """Refuse outputs that mean nothing to the loss, or nothing without others."""
+def prediction_type(loss: str, names: Collection[str]) -> type[Prediction]:
+    """Return the type of a prediction with arrays of these names; refuse those it does not know."""
+    kind = BY_LOSS[check_choice(loss, "loss", list(BY_LOSS))]
+    if kind is Softmax and "log_probs" in names:
+        kind = Posterior
     for name in names:
-        if name != "features" and name not in loss.checks:
-            other = next(each.name for each in LOSSES.values() if name in each.checks)
+        if name not in kind.checks:
+            other = next((k for k in (Posterior, Sigmoid, Gaussian) if name in k.checks), None)
+            known = (Posterior if kind is Softmax else kind).checks
             raise InputError(
-                f"outputs that loss={loss.name!r} knows ({', '.join(('features', *loss.checks))})",
+                f"outputs that loss={loss!r} knows ({', '.join(('features', *known))})",
                 f"`{name}`",
-                f"leave it out, or pass loss={other!r}",
+                "leave it out" + ("" if other is None else f", or pass loss={other.loss!r}"),
             )
-    if loss.prediction in names and not set(loss.sources) & set(names):
+    if kind.mean_name in names and not set(kind.sources) & set(names):
         raise InputError(
-            f"`{loss.spread}` beside `{loss.prediction}`",
+            f"`{kind.dispersion_name}` beside `{kind.mean_name}`",
             " and ".join(names),
-            f"pass {loss.spread}=",
+            f"pass {kind.dispersion_name}=",
         )
+    return kind
 
 
-__all__ = ["LOSSES", "SIGMOID", "SOFTMAX", "SQUARED", "Loss", "check_parts", "loss_named"]
+__all__ = [
+    "ARRAYS",
+    "BY_LOSS",
+    "Gaussian",
+    "Posterior",
+    "Prediction",
+    "Sigmoid",
+    "Softmax",
+    "prediction_type",
+]

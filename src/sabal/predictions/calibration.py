@@ -10,41 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.arrays import Array, as_array, namespace, to_host, to_numpy
+from sabal.core.arrays import Array, as_array, to_host, to_numpy
 from sabal.core.checks import (
-    check_log_probs,
     check_logits,
     check_number,
     check_same_items,
     check_whole,
 )
 from sabal.errors import InputError
+from sabal.predictions.softmax import log_probs_of, softmax
 
 LOG_TEMPERATURE_BOUNDS = (np.log(1e-2), np.log(1e2))
-
-
-def softmax(logits_NC: Array) -> Array:
-    """Probabilities from logits, over the last axis, without overflow."""
-    xp = namespace(logits_NC)
-    shifted = xp.exp(logits_NC - xp.max(logits_NC, axis=-1, keepdims=True))
-    return shifted / xp.sum(shifted, axis=-1, keepdims=True)
 
 
 def apply_temperature(logits: Any, temperature: float) -> Array:
     """Q = softmax(logits / T); T > 1 makes the prediction less sure."""
     temperature = check_number(temperature, "temperature", above=0.0)
     return softmax(check_logits(logits) / temperature)
-
-
-def predictive_mean(log_probs: Any) -> Array:
-    """q_j = mean_k p_k(y | x_j) over posterior samples (n, samples, classes)."""
-    return mean_probs(check_log_probs(log_probs))
-
-
-def mean_probs(log_probs_NKC: Array) -> Array:
-    """The same of log-probabilities that have been checked."""
-    xp = namespace(log_probs_NKC)
-    return xp.mean(xp.exp(log_probs_NKC), axis=1)
 
 
 def fit_temperature(logits: Any, labels: Any) -> float:
@@ -134,13 +116,6 @@ def check_instance(estimator: Any) -> None:
         raise InputError(
             "an estimator", f"the class {estimator.__name__}", f"pass {estimator.__name__}()"
         )
-
-
-def log_probs_of(probs_NC: Array) -> Array:
-    """Log p with zeros read as the smallest positive number of the dtype."""
-    xp = namespace(probs_NC)
-    tiny = xp.finfo(probs_NC.dtype).smallest_normal
-    return xp.log(xp.clip(probs_NC, min=tiny))
 
 
 def _check_labels(labels: Any, n: int, classes: int) -> np.ndarray:

@@ -7,19 +7,21 @@ model does not know together, as an ensemble, a Gaussian process or a variance h
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.core.arrays import Array, namespace, row_chunks, to_host
-from sabal.predictions.checks import check_means, check_variances
+from sabal.core.arrays import Array, as_array, namespace, row_chunks, to_host
+from sabal.core.checks import LARGEST_SQUARE, check_features, ends
+from sabal.core.rows import derived
+from sabal.errors import InputError
 from sabal.predictions.mean_root import mean_root
-from sabal.predictions.prediction import Check, Loss, Score
+from sabal.predictions.prediction import Check, Prediction, Score
 from sabal.predictions.uncertainty import per_item
 
 
 def predictive_variance(variances_NO: Array) -> np.ndarray:
-    """The sum over the outputs of s2_jo / mean_i s2_io: outputs of any units count alike."""
+    """Return the sum over the outputs of s2_jo / mean_i s2_io: any units count alike."""
     n, outputs = variances_NO.shape
     largest_O, sum_O = np.zeros(outputs), np.zeros(outputs)
     for rows in row_chunks(n, 8 * outputs):
@@ -32,40 +34,64 @@ def predictive_variance(variances_NO: Array) -> np.ndarray:
     return per_item(lambda s2_NO: np.sum(s2_NO / largest_O / mean_O, axis=1), variances_NO)
 
 
-class Squared(Loss):
-    """t(y) = y with y ~ N(mu_j, diag(s2_j)), mu_j = m_j unless it is given; the spread is s2_j."""
+def check_means(value: Any, name: str) -> Array:
+    """Return means as an (n, outputs) array of finite numbers; (n,) is one output."""
+    means_NO = check_features(_columns(value, name), name)
+    _check_largest(max(map(abs, ends(means_NO))), LARGEST_SQUARE**0.5, name)
+    return means_NO
 
-    name: ClassVar[str] = "squared"
+
+def check_variances(value: Any, name: str) -> Array:
+    """Return variances as an (n, outputs) array of at least 0; (n,) is one output."""
+    variances_NO = check_features(_columns(value, name), name)
+    lowest, highest = ends(variances_NO)
+    if lowest < 0:
+        raise InputError(
+            f"`{name}` of at least 0", f"{lowest:.4g}", "pass squared standard deviations"
+        )
+    _check_largest(highest, LARGEST_SQUARE, name)
+    return variances_NO
+
+
+class Gaussian(Prediction):
+    """t(y) = y with y ~ N(mu_j, diag(s2_j)), mu_j = m_j unless given; the dispersion is s2_j."""
+
+    loss: ClassVar[str] = "squared"
     checks: ClassVar[Mapping[str, Check]] = {
         "means": check_means,
         "variances": check_variances,
         "label_means": check_means,
     }
     sources: ClassVar[tuple[str, ...]] = ("variances",)
-    prediction: ClassVar[str] = "means"
-    label: ClassVar[str] = "label_means"
-    spread: ClassVar[str] = "variances"
-    scores: ClassVar[Mapping[str, Score]] = {"predictive-variance": predictive_variance}
-    doubt: ClassVar[str] = "predictive-variance"
+    mean_name: ClassVar[str] = "means"
+    label_name: ClassVar[str] = "label_means"
+    dispersion_name: ClassVar[str] = "variances"
+    uncertainties: ClassVar[Mapping[str, Score]] = {"predictive-variance": predictive_variance}
+    default_uncertainty: ClassVar[str] = "predictive-variance"
     bounded: ClassVar[bool] = False
 
-    def variance(self, spread_NC: np.ndarray) -> np.ndarray:
-        """sum_o s2_jo."""
-        return spread_NC.sum(axis=1)
+    @staticmethod
+    def variance(dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return sum_o s2_jo."""
+        return dispersion_NC.sum(axis=1)
 
-    def deviation(self, spread_NC: np.ndarray) -> np.ndarray:
-        """E sqrt(sum_o s2_jo z_o^2): s sqrt(2 / pi) of one output, else as exact as `mean_root`.
+    @classmethod
+    def deviation(cls, dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return E sqrt(sum_o s2_jo z_o^2), as exact as `mean_root`; s sqrt(2 / pi) of one output.
 
         E exp(-t s2 z^2) = (1 + 2 t s2)^(-1/2).
         """
-        mean_N = self.variance(spread_NC)
-        if spread_NC.shape[1] == 1:
+        mean_N = cls.variance(dispersion_NC)
+        if dispersion_NC.shape[1] == 1:
             return np.sqrt(2.0 / np.pi) * np.sqrt(mean_N)
-        share_NC = spread_NC / np.where(mean_N > 0, mean_N, 1.0)[:, None]
+        share_NC = dispersion_NC / np.where(mean_N > 0, mean_N, 1.0)[:, None]
         return mean_root(lambda t: -0.5 * np.sum(np.log1p(2.0 * t * share_NC), axis=1), mean_N)
 
-    def curvature(self, spread_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
-        """Lam_j = diag(s2_j): the second moment of the gradient, not the Hessian.
+    @staticmethod
+    def curvature(dispersion_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
+        """Return u' Lam_j v with Lam_j = diag(s2_j): the second moment of the gradient.
+
+        This is not the Hessian.
 
         For a softmax or sigmoids the Hessian of the loss in the logits is Cov t(y), which is also
         the second moment E[g g'] of the gradient at q = p (Bartlett's identity). Here the two part.
@@ -75,10 +101,24 @@ class Squared(Loss):
         moment is Cov t(y) (x) h h' again: large where the model is undecided, zero where it is
         sure, which is what curvature atoms are for.
         """
-        return spread_NC @ uv_CM
+        return dispersion_NC @ uv_CM
 
-    def unit(self, spread_NC: Array) -> float:
-        """The largest variance: a common factor is free, and single precision has little room."""
-        xp = namespace(spread_NC)
-        chunks = row_chunks(spread_NC.shape[0], 8 * spread_NC.shape[1])
-        return max(float(xp.max(spread_NC[rows])) for rows in chunks) or 1.0
+    @classmethod
+    def unit(cls, dispersion_NC: Array) -> float:
+        """Return the largest variance: a common factor is free, and float32 has little room."""
+        xp = namespace(dispersion_NC)
+        chunks = row_chunks(dispersion_NC.shape[0], 8 * dispersion_NC.shape[1])
+        return max(float(xp.max(dispersion_NC[rows])) for rows in chunks) or 1.0
+
+
+def _columns(value: Any, name: str) -> Array:
+    """An array with an axis for the outputs, where it has none for its one output."""
+    array = as_array(value, name)
+    return derived(lambda rows_N: rows_N[:, None], array) if array.ndim == 1 else array
+
+
+def _check_largest(largest: float, limit: float, name: str) -> None:
+    if largest > limit:
+        raise InputError(
+            f"`{name}` of at most {limit:g}", f"{largest:.3g}", "divide the targets by a constant"
+        )

@@ -1,10 +1,10 @@
-"""What has to be known of a loss (method.md 8).
+"""Prediction: what a model says of the items of a pool, under one loss.
 
 In all of them the gradient of the last layer under label y is g_j(y) = (m_j - t(y)) (x) h_j, with
 m_j what the model predicts and t(y) the label as a vector of as many entries. So the atom is
 (m_j - E t(y)) (x) h_j whatever the loss, and g_j(y) - a_j = (E t(y) - t(y)) (x) h_j: what differs
-is how t(y) spreads around its mean. `spread_NC` is what tells that, a row for each item:
-probabilities, or variances.
+is how t(y) varies around its mean. The *dispersion* of a prediction tells that, with a row for each
+item: probabilities, or variances (docs/method.md, 8).
 """
 
 from __future__ import annotations
@@ -16,61 +16,193 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sabal.core.arrays import Array
+from sabal.core.rows import derived
 from sabal.errors import InputError
 
 Check = Callable[[Any, str], Array]
 Score = Callable[[Array], np.ndarray]
 
 
-class Loss(ABC):
-    """The formulas of one loss, and the names of the outputs that they are made from.
+class Prediction(ABC):
+    """The arrays that a model with one loss gives for a pool, and the formulas of that loss.
 
-    checks: the outputs of a model that go with the loss, and how each is looked at.
-    sources: the outputs any one of which makes a prediction.
-    prediction, label, spread: the outputs that are m_j, E t(y) and the spread of t(y).
-    scores: uncertainties by name, from the spread of the prediction; `doubt` is the one that
-        weighs items unless another is asked for, and zero where the model is sure.
-    bounded: whether no entry of m_j - t(y) is beyond 1.
+    Parameters
+    ----------
+    arrays : mapping from str to array
+        The arrays that are given, by name; they may be computed when they are asked for.
+
+    Attributes
+    ----------
+    loss : str
+        The name of the loss.
+    checks : mapping
+        The arrays that go with the loss, and how each is checked.
+    sources : tuple of str
+        The arrays any one of which makes a prediction.
+    mean_name, label_name, dispersion_name : str
+        The arrays that hold m_j, E t(y) and the dispersion of t(y).
+    uncertainties : mapping
+        Uncertainty scores by name, computed from the dispersion.
+    default_uncertainty : str
+        The score that weighs items unless another is asked for; 0 where the model is certain.
+    bounded : bool
+        Whether no entry of m_j - t(y) exceeds 1.
+
     """
 
-    name: ClassVar[str]
+    loss: ClassVar[str]
     checks: ClassVar[Mapping[str, Check]]
     sources: ClassVar[tuple[str, ...]]
-    prediction: ClassVar[str]
-    label: ClassVar[str]
-    spread: ClassVar[str]
-    scores: ClassVar[Mapping[str, Score]]
-    doubt: ClassVar[str]
+    mean_name: ClassVar[str]
+    label_name: ClassVar[str]
+    dispersion_name: ClassVar[str]
+    uncertainties: ClassVar[Mapping[str, Score]]
+    default_uncertainty: ClassVar[str]
     bounded: ClassVar[bool] = True
 
-    @abstractmethod
-    def variance(self, spread_NC: np.ndarray) -> np.ndarray:
-        """E||t(y) - E t(y)||^2 of every row: V_j is ||h_j||^2 times this."""
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self.arrays = arrays
+        self._scores: dict[str, np.ndarray] = {}
 
-    @abstractmethod
-    def deviation(self, spread_NC: np.ndarray) -> np.ndarray:
-        """E||t(y) - E t(y)|| of every row: D_j is ||h_j|| times this."""
+    @property
+    def given(self) -> bool:
+        """Whether there is a prediction at all."""
+        return any(name in self.arrays for name in self.sources)
 
-    @abstractmethod
-    def curvature(self, spread_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
-        """u_m' Lam_j v_m for every item and m, with Lam_j = Cov t(y); `uv_CM` is u * v."""
+    @property
+    def mean(self) -> Array:
+        """(n, classes or outputs): what the loss compares labels with."""
+        return self.arrays[self.mean_name]
 
-    def unit(self, spread_NC: Array) -> float:
-        """What the spread is divided by before curvature in single precision is made of it."""
+    @property
+    def dispersion(self) -> Array:
+        """(n, classes or outputs): how a label varies, as the model sees it."""
+        return self.arrays[self.dispersion_name]
+
+    @property
+    def classes(self) -> int:
+        """How many classes (labels, outputs) there are; 0 without a prediction."""
+        return int(self.dispersion.shape[1]) if self.given else 0
+
+    def label_mean(self, temperature: float | None = None) -> Array:
+        """Return the mean of the label distribution.
+
+        Parameters
+        ----------
+        temperature : float, optional
+            Makes the label distribution from the prediction where it is not given itself.
+
+        """
+        if self.label_name in self.arrays:
+            return self.arrays[self.label_name]
+        if temperature is None:
+            return self.mean
+        return derived(lambda mean_NC: self.tempered(mean_NC, temperature), self.mean)
+
+    def label_dispersion(self, temperature: float | None = None) -> Array:
+        """Return the dispersion of the label distribution."""
+        if self.dispersion_name == self.mean_name:
+            # The mean of a label of probabilities tells its dispersion, too.
+            return self.label_mean(temperature)
+        return self.dispersion
+
+    def uncertainty(self, kind: str | None = None) -> np.ndarray:
+        """Return how undecided the prediction is about every item.
+
+        Parameters
+        ----------
+        kind : str, optional
+            One of `uncertainties`; `default_uncertainty` by default.
+
+        """
+        kind = kind or self.default_uncertainty
+        if kind not in self._scores:
+            self._scores[kind] = self.compute_uncertainty(kind)
+        return self._scores[kind]
+
+    def compute_uncertainty(self, kind: str) -> np.ndarray:
+        """Compute an uncertainty score; `uncertainty` keeps what was computed."""
+        if kind not in self.uncertainties:
+            known = ", ".join(self.known_uncertainties())
+            raise InputError(
+                f"an uncertainty of loss={self.loss!r} ({known})", repr(kind), "pick one of these"
+            )
+        if not self.given:
+            raise InputError(
+                f"what uncertainty={kind!r} is computed from",
+                "outputs without it",
+                f"pass {' or '.join(self.sources)}",
+            )
+        return self.uncertainties[kind](self.dispersion)
+
+    @classmethod
+    def known_uncertainties(cls) -> list[str]:
+        """Return the names that `uncertainty` may be asked for, and "variance" of gradients."""
+        return ["variance", *cls.uncertainties]
+
+    @staticmethod
+    @abstractmethod
+    def variance(dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return E||t(y) - E t(y)||^2 of every row: V_j is ||h_j||^2 times this."""
+
+    @classmethod
+    @abstractmethod
+    def deviation(cls, dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return E||t(y) - E t(y)|| of every row: D_j is ||h_j|| times this."""
+
+    @staticmethod
+    @abstractmethod
+    def curvature(dispersion_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
+        """Return u_m' Lam_j v_m for every item and m, with Lam_j = Cov t(y); `uv_CM` is u * v."""
+
+    @classmethod
+    def unit(cls, dispersion_NC: Array) -> float:
+        """Return what the dispersion is divided by before single-precision curvature."""
         return 1.0
 
-    def probabilities(self, logits_NC: Array) -> Array:
-        """The prediction behind raw scores, where it is made of probabilities."""
+    @classmethod
+    def probabilities(cls, logits_NC: Array) -> Array:
+        """Return the prediction behind raw scores, where it is made of probabilities."""
         raise InputError(
             "a loss of probabilities (softmax or sigmoid) for logits and temperatures",
-            f"loss={self.name!r}",
+            f"loss={cls.loss!r}",
             "leave them out",
         )
 
-    def logits(self, probs_NC: Array) -> Array:
-        """Raw scores behind a prediction."""
-        return self.probabilities(probs_NC)
+    @classmethod
+    def logits_of(cls, probs_NC: Array) -> Array:
+        """Return raw scores behind a prediction."""
+        return cls.probabilities(probs_NC)
 
-    def tempered(self, probs_NC: Array, temperature: float) -> Array:
-        """The prediction at a temperature: above 1 it is less sure."""
-        return self.probabilities(self.logits(probs_NC) / temperature)
+    @classmethod
+    def tempered(cls, probs_NC: Array, temperature: float) -> Array:
+        """Return the prediction at a temperature: above 1 it is less certain."""
+        return cls.probabilities(cls.logits_of(probs_NC) / temperature)
+
+
+class Probabilities(Prediction):
+    """A prediction that is made of probabilities, given as such or as logits."""
+
+    mean_name: ClassVar[str] = "probs"
+    label_name: ClassVar[str] = "label_probs"
+    dispersion_name: ClassVar[str] = "probs"
+    default_uncertainty: ClassVar[str] = "margin"
+
+    @property
+    def mean(self) -> Array:
+        """(n, classes): the probabilities, given or from the logits."""
+        if "probs" in self.arrays:
+            return self.arrays["probs"]
+        if self._derived is None:
+            self._derived = self._derive()
+        return self._derived
+
+    @property
+    def dispersion(self) -> Array:
+        """(n, classes): the probabilities."""
+        return self.mean
+
+    _derived: Array = None
+
+    def _derive(self) -> Array:
+        return derived(self.probabilities, self.arrays["logits"])

@@ -7,52 +7,81 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.core.arrays import Array
-from sabal.core.checks import check_log_probs, check_logits, check_probs
-from sabal.predictions.calibration import log_probs_of, softmax
-from sabal.predictions.prediction import Check, Loss, Score
+from sabal.core.arrays import Array, namespace
+from sabal.core.checks import check_logits, check_probs
+from sabal.errors import InputError
+from sabal.predictions.prediction import Check, Probabilities, Score
 from sabal.predictions.uncertainty import entropy, least_confidence, margin
 
 
-class Softmax(Loss):
-    """t(y) = e_y with y ~ q_j; the spread is the distribution itself."""
+class Softmax(Probabilities):
+    """t(y) = e_y with y ~ q_j; the dispersion is the distribution itself."""
 
-    name: ClassVar[str] = "softmax"
+    loss: ClassVar[str] = "softmax"
     checks: ClassVar[Mapping[str, Check]] = {
         "logits": check_logits,
         "probs": check_probs,
         "label_probs": check_probs,
-        "log_probs": check_log_probs,
     }
-    sources: ClassVar[tuple[str, ...]] = ("probs", "logits", "log_probs")
-    prediction: ClassVar[str] = "probs"
-    label: ClassVar[str] = "label_probs"
-    spread: ClassVar[str] = "probs"
-    scores: ClassVar[Mapping[str, Score]] = {
+    sources: ClassVar[tuple[str, ...]] = ("probs", "logits")
+    uncertainties: ClassVar[Mapping[str, Score]] = {
         "margin": margin,
         "entropy": entropy,
         "least-confidence": least_confidence,
     }
-    doubt: ClassVar[str] = "margin"
 
-    def variance(self, spread_NC: np.ndarray) -> np.ndarray:
-        """1 - ||q_j||^2."""
-        return np.maximum(1.0 - np.einsum("ij,ij->i", spread_NC, spread_NC), 0.0)
+    def compute_uncertainty(self, kind: str) -> np.ndarray:
+        """Compute an uncertainty score; mutual information takes a posterior."""
+        if kind == "mutual-information":
+            raise InputError(
+                f"what uncertainty={kind!r} is computed from",
+                "outputs without it",
+                "pass log_probs",
+            )
+        return super().compute_uncertainty(kind)
 
-    def deviation(self, spread_NC: np.ndarray) -> np.ndarray:
-        """sum_y q_j(y) sqrt(1 - 2 q_j(y) + ||q_j||^2)."""
-        norm_N = np.einsum("ij,ij->i", spread_NC, spread_NC)
-        distance_NC = np.sqrt(np.maximum(1.0 - 2.0 * spread_NC + norm_N[:, None], 0.0))
-        return np.einsum("ij,ij->i", spread_NC, distance_NC)
+    @classmethod
+    def known_uncertainties(cls) -> list[str]:
+        """Return the names that `uncertainty` may be asked for."""
+        return [*super().known_uncertainties(), "mutual-information"]
 
-    def curvature(self, spread_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
-        """Lam_j = diag(p_j) - p_j p_j': the Hessian of the loss in the logits."""
-        return spread_NC @ uv_CM - (spread_NC @ u_CM) * (spread_NC @ v_CM)
+    @staticmethod
+    def variance(dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return 1 - ||q_j||^2."""
+        return np.maximum(1.0 - np.einsum("ij,ij->i", dispersion_NC, dispersion_NC), 0.0)
 
-    def probabilities(self, logits_NC: Array) -> Array:
-        """The softmax."""
+    @classmethod
+    def deviation(cls, dispersion_NC: np.ndarray) -> np.ndarray:
+        """Return sum_y q_j(y) sqrt(1 - 2 q_j(y) + ||q_j||^2)."""
+        norm_N = np.einsum("ij,ij->i", dispersion_NC, dispersion_NC)
+        distance_NC = np.sqrt(np.maximum(1.0 - 2.0 * dispersion_NC + norm_N[:, None], 0.0))
+        return np.einsum("ij,ij->i", dispersion_NC, distance_NC)
+
+    @staticmethod
+    def curvature(dispersion_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
+        """Return u' Lam_j v with Lam_j = diag(p_j) - p_j p_j', the Hessian in the logits."""
+        return dispersion_NC @ uv_CM - (dispersion_NC @ u_CM) * (dispersion_NC @ v_CM)
+
+    @classmethod
+    def probabilities(cls, logits_NC: Array) -> Array:
+        """Return the softmax."""
         return softmax(logits_NC)
 
-    def logits(self, probs_NC: Array) -> Array:
-        """Log-probabilities."""
+    @classmethod
+    def logits_of(cls, probs_NC: Array) -> Array:
+        """Return log-probabilities."""
         return log_probs_of(probs_NC)
+
+
+def softmax(logits_NC: Array) -> Array:
+    """Return probabilities from logits, over the last axis, without overflow."""
+    xp = namespace(logits_NC)
+    shifted = xp.exp(logits_NC - xp.max(logits_NC, axis=-1, keepdims=True))
+    return shifted / xp.sum(shifted, axis=-1, keepdims=True)
+
+
+def log_probs_of(probs_NC: Array) -> Array:
+    """Return log p with zeros read as the smallest positive number of the dtype."""
+    xp = namespace(probs_NC)
+    tiny = xp.finfo(probs_NC.dtype).smallest_normal
+    return xp.log(xp.clip(probs_NC, min=tiny))

@@ -67,7 +67,7 @@ def run_experiment(
         # Another machine may have another working directory.
         runs = [partial(_run, experiment, folder.absolute(), *run) for run in _runs(experiment)]
         if engine == "ray":
-            from sabal.pools.ray.ray_tasks import run_on_ray
+            from sabal.pools.ray.tasks import run_on_ray
 
             found = run_on_ray(runs, call_once(on_round), jobs=jobs, address=address)
             return [point for points in found for point in points]

@@ -2,7 +2,7 @@
 
 g_j(y) is the item's gradient or centred loss vector under label y, q_j the distribution of that
 label. The atom is a_j = E[g_j(y)], its variance V_j = E||g_j(y) - a_j||^2, its deviation
-D_j = E||g_j(y) - a_j||. How the label spreads is for its loss to say (losses/).
+D_j = E||g_j(y) - a_j||. How a label varies is for the kind of prediction to say.
 
 Inputs here have been checked; axes are in the names. They may be rows on disk: they are read a
 block at a time, and atoms are made from them when a pass asks.
@@ -10,7 +10,6 @@ block at a time, and atoms are made from them when a pass asks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,24 +19,18 @@ from sabal.core.arrays import (
     Array,
     beside,
     namespace,
+    per_row,
     row_chunks,
     take_rows,
     to_host,
     to_numpy,
 )
-from sabal.core.checks import LARGEST_SQUARE, check_square
+from sabal.core.checks import LARGEST_SQUARE
 from sabal.core.rows import is_stored
 from sabal.errors import InputError
-from sabal.predictions import SOFTMAX, Loss
-from sabal.sparse.operators import (
-    Block,
-    Computed,
-    Dense,
-    Fourier,
-    Operator,
-    RankOne,
-    row_norms_squared,
-)
+from sabal.pools.pool import feature_norms, gradient_variance
+from sabal.predictions import Prediction, Softmax
+from sabal.sparse.operators import Block, Computed, Dense, Fourier, Operator, RankOne
 from sabal.sparse.random_features import CurvatureDraws, KernelDraws
 
 Rows = slice | np.ndarray
@@ -56,7 +49,7 @@ SMALLEST_LOG = float(np.log(np.finfo(np.float32).tiny))
 class Atoms:
     """An operator over the pool, with the variance and deviation of every atom where known.
 
-    clipped: how many log-probabilities were read as `SMALLEST_LOG`.
+    `clipped` counts the log-probabilities that were read as `SMALLEST_LOG`.
     """
 
     operator: Operator
@@ -66,7 +59,7 @@ class Atoms:
 
 
 def clipped_warning(clipped: int) -> tuple[str, ...]:
-    """What to say of `clipped` log-probabilities: nothing of none."""
+    """Return a warning about clipped log-probabilities, if there are any."""
     if not clipped:
         return ()
     floor = f"{SMALLEST_LOG:.1f}"
@@ -79,15 +72,29 @@ def gradient_atoms(
     label_NC: Array,
     bias: bool,
     *,
-    loss: Loss = SOFTMAX,
-    spread_NC: Array | None = None,
+    kind: type[Prediction] = Softmax,
+    dispersion_NC: Array | None = None,
     deviation: bool = True,
 ) -> Atoms:
-    """Last-layer gradients, for a softmax g_j(y) = (p_j - e_y) (x) h_j, as factors.
+    """Return last-layer gradients, for a softmax g_j(y) = (p_j - e_y) (x) h_j, as factors.
 
     E[g_j] = (p_j - q_j) (x) h_j: exactly zero where q = p.
-    label_NC: the mean of the label, q_j. spread_NC: what its spread is told by, if not by that.
-    deviation: whether D_j is wanted, which may take a while.
+
+    Parameters
+    ----------
+    features_ND, prediction_NC : array
+        h_j and what the model predicts, p_j.
+    label_NC : array
+        The mean of the label, q_j.
+    bias : bool
+        Whether the last layer has a bias.
+    kind : type
+        The kind of prediction, which has the formulas of its loss.
+    dispersion_NC : array, optional
+        How the label varies; `label_NC` by default.
+    deviation : bool
+        Whether D_j is wanted, which may take a while.
+
     """
     xp = namespace(features_ND)
 
@@ -99,49 +106,28 @@ def gradient_atoms(
 
     row_bytes = 32 * prediction_NC.shape[1]
     norms_N = feature_norms(features_ND, bias)
-    if not loss.bounded:
+    if not kind.bounded:
         _check_products(norms_N, prediction_NC, label_NC, float(xp.finfo(features_ND.dtype).max))
-    spread_NC = label_NC if spread_NC is None else spread_NC
-    variance_N = gradient_variance(norms_N, spread_NC, loss)
-    deviation_N = gradient_deviation(norms_N, spread_NC, loss) if deviation else None
+    dispersion_NC = label_NC if dispersion_NC is None else dispersion_NC
+    variance_N = gradient_variance(norms_N, dispersion_NC, kind)
+    deviation_N = gradient_deviation(norms_N, dispersion_NC, kind) if deviation else None
     # Two predictions that are nearly equal differ by little more than how they are rounded.
     rounding = max(float(xp.finfo(array.dtype).eps) for array in (prediction_NC, label_NC))
     operator = Computed(make, size=features_ND.shape[0], row_bytes=row_bytes, rounding=rounding)
     return Atoms(operator, variance_N, deviation_N)
 
 
-def feature_norms(features_ND: Array, bias: bool) -> np.ndarray:
-    """||h_j||^2, with the constant 1 of the bias in it."""
-    norms_N = row_norms_squared(features_ND) + float(bias)
-    check_square(norms_N.max(initial=0.0), "features")
-    return norms_N
-
-
-def gradient_variance(norms_N: np.ndarray, spread_NC: Array, loss: Loss) -> np.ndarray:
-    """V_j of gradient atoms; the prediction cancels in g_j(y) - a_j = (E t(y) - t(y)) (x) h_j."""
-    with np.errstate(over="ignore"):
-        variance_N = norms_N * _by_row(loss.variance, spread_NC)
-    check_square(variance_N.max(initial=0.0), "gradients")
-    return variance_N
-
-
-def gradient_deviation(norms_N: np.ndarray, spread_NC: Array, loss: Loss) -> np.ndarray:
-    """D_j of gradient atoms."""
-    return np.sqrt(norms_N) * _by_row(loss.deviation, spread_NC)
-
-
-def _by_row(measure: Callable[[np.ndarray], np.ndarray], spread_NC: Array) -> np.ndarray:
-    n, columns = spread_NC.shape
-    result_N = np.empty(n)
-    for rows in row_chunks(n, 24 * columns, CACHE_BYTES):
-        result_N[rows] = measure(to_host(spread_NC[rows]))
-    return result_N
+def gradient_deviation(
+    norms_N: np.ndarray, dispersion_NC: Array, kind: type[Prediction]
+) -> np.ndarray:
+    """Return D_j of gradient atoms."""
+    return np.sqrt(norms_N) * per_row(kind.deviation, dispersion_NC)
 
 
 def _check_products(
     norms_N: np.ndarray, prediction_NC: Array, label_NC: Array, largest_number: float
 ) -> None:
-    """Refuse atoms whose entries, or sums of some, would not be finite."""
+    """Refuse atoms whose entries, or sums of them, would not be finite."""
     xp = namespace(prediction_NC, label_NC)
     chunks = row_chunks(norms_N.size, 24 * prediction_NC.shape[1], CACHE_BYTES)
     largest = max(float(xp.max(xp.abs(prediction_NC[rows] - label_NC[rows]))) for rows in chunks)
@@ -155,7 +141,7 @@ def _check_products(
 
 
 def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms:
-    """Centred losses at K posterior samples shared by all items.
+    """Return centred losses at K posterior samples shared by all items.
 
     g_j(y) = (l_jk(y) - mean_k l_jk(y))_k / sqrt(K) with l = -log p_k(y | x_j). The paper's
     Problem 2 leaves out the 1/sqrt(K) of its own norm (eq. norm-pi); here it is in.
@@ -173,9 +159,9 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
         clipped += int(np.count_nonzero(raw_NKC < SMALLEST_LOG))
         a_NK, g_NKC, q_NC = _centred_losses(raw_NKC, _given(label_probs_NC, rows))
         g_NKC -= a_NK[:, :, None]
-        spread_NC = np.einsum("nkc,nkc->nc", g_NKC, g_NKC)
-        variance_N[rows] = np.einsum("nc,nc->n", q_NC, spread_NC)
-        deviation_N[rows] = np.einsum("nc,nc->n", q_NC, np.sqrt(spread_NC))
+        dispersion_NC = np.einsum("nkc,nkc->nc", g_NKC, g_NKC)
+        variance_N[rows] = np.einsum("nc,nc->n", q_NC, dispersion_NC)
+        deviation_N[rows] = np.einsum("nc,nc->n", q_NC, np.sqrt(dispersion_NC))
         entropy -= float(np.vdot(q_NC, np.log(np.maximum(q_NC, np.finfo(np.float32).tiny))))
         if not stored:
             atoms_NK[rows] = a_NK
@@ -187,7 +173,7 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
     operator: Operator
     if stored:
         row_bytes = 24 * samples * classes
-        operator = Computed(make, size=n, row_bytes=row_bytes, dear=True)
+        operator = Computed(make, size=n, row_bytes=row_bytes, recomputes_atoms=True)
     else:
         operator = Dense(beside(atoms_NK, log_probs_NKC))
     if variance_N.any():
@@ -200,7 +186,7 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
 def _centred_losses(
     raw_NKC: np.ndarray, q_NC: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The atoms sum_y q(y) g(y), the g(y) themselves, and q (the predictive mean if not given)."""
+    """Return the atoms sum_y q(y) g(y), the g(y) themselves, and q (by default the mean)."""
     samples = raw_NKC.shape[1]
     if q_NC is None:
         # In the precision of the input: half the time, and q needs no more digits than p has.
@@ -215,15 +201,16 @@ def _centred_losses(
 
 def curvature_atoms(
     features_ND: Array,
-    spread_NC: Array,
+    dispersion_NC: Array,
     draws: CurvatureDraws,
     bias: bool,
     *,
-    loss: Loss = SOFTMAX,
+    kind: type[Prediction] = Softmax,
 ) -> Atoms:
-    """Random features of the last layer's curvature H_j = Lam_j (x) h_j h_j'.
+    """Return random features of the last layer's curvature H_j = Lam_j (x) h_j h_j'.
 
-    For a softmax Lam_j = diag(p_j) - p_j p_j', and H_j is the Hessian; `loss` has the others.
+    For a softmax Lam_j = diag(p_j) - p_j p_j', and H_j is the Hessian; other predictions
+    have theirs.
     atom_j[m] = (u_m' Lam_j u'_m) (s_m' h_j) (s'_m' h_j) / sqrt(2 M), so that
     E<atom_i, atom_j> = 1/2 tr(Lam_i Lam_j) (h_i' h_j)^2, up to one common factor: h is first
     brought to a mean square norm of 1, so that no scale of the features leaves float32's range.
@@ -234,27 +221,27 @@ def curvature_atoms(
     like = _float32(features_ND[:0])
     u, v, uv = (beside(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
     s, t = beside(draws.s_DM, like), beside(draws.t_DM, like)
-    spread_unit = loss.unit(spread_NC)
+    dispersion_unit = kind.unit(dispersion_NC)
     # Next to features that single precision cannot hold, the constant of the bias is nothing.
     constant = bias and unit < float(np.finfo(np.float32).max)
 
     def make(rows: Rows) -> Dense:
-        chosen_NC = _rows(spread_NC, rows)
-        if spread_unit != 1.0:
-            chosen_NC = chosen_NC / spread_unit
+        chosen_NC = _rows(dispersion_NC, rows)
+        if dispersion_unit != 1.0:
+            chosen_NC = chosen_NC / dispersion_unit
         h_ND = _float32(_rows(features_ND, rows) / unit)
-        curvature = loss.curvature(_float32(chosen_NC), u, v, uv)
+        curvature = kind.curvature(_float32(chosen_NC), u, v, uv)
         first, second = h_ND @ s[:dimensions], h_ND @ t[:dimensions]
         if constant:
             first, second = first + s[dimensions] / unit, second + t[dimensions] / unit
         return Dense(curvature * first * second / np.sqrt(2.0 * width))
 
     row_bytes = 4 * (4 * width + dimensions)
-    return Atoms(Computed(make, size=n, row_bytes=row_bytes, dear=True))
+    return Atoms(Computed(make, size=n, row_bytes=row_bytes, recomputes_atoms=True))
 
 
 def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDraws) -> Atoms:
-    """Random Fourier features weighted by uncertainty: u_j [cos(Omega h_j), sin(Omega h_j)].
+    """Return random Fourier features weighted by uncertainty: u_j [cos(Omega h_j), sin(Omega h_j)].
 
     Omega is Gaussian over the median distance l, and <atom_i, atom_j> approximates
     u_i u_j exp(-||h_i - h_j||^2 / 2 l^2): the representation term is a maximum mean discrepancy.
@@ -278,7 +265,8 @@ def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDra
         return phases(rows).dense()
 
     row_bytes = 4 * (2 * frequencies + dimensions)
-    return Atoms(Computed(make, size=n, row_bytes=row_bytes, for_passes=phases, dear=True))
+    operator = Computed(make, size=n, row_bytes=row_bytes, for_passes=phases, recomputes_atoms=True)
+    return Atoms(operator)
 
 
 def _rows(array: Array, rows: Rows) -> Array:

@@ -11,7 +11,7 @@ two regularisers differ by a constant, so that solvers need not know which units
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from sabal.sparse.items import Items, LocalItems, Terms
 from sabal.sparse.operators import Dense, Operator
 
 VANISHED = (
-    "the atoms vanish (the label distribution equals the prediction, the model is sure of every "
+    "the atoms vanish (the label distribution equals the prediction, the model is certain of every "
     "item, losses cancel out, or features are so small that their squares do): items are ranked by "
     "their uncertainty alone; calibrated `label_probs` (`label_means` of a regression) bring the "
     "representation term back"
@@ -62,7 +62,7 @@ class Problem:
     def from_atoms(
         cls, atoms_NM: Any, sigma2_N: Any, budget: int, *, alpha: float, beta: float
     ) -> Problem:
-        """Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units)."""
+        """Return Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units)."""
         atoms = check_features(atoms_NM, "atoms")
         sigma2 = check_features(np.reshape(to_host(sigma2_N), (-1, 1)), "sigma2")[:, 0]
         check_same_items(atoms=atoms, sigma2=sigma2)
@@ -76,34 +76,36 @@ class Problem:
     def literal(
         cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
     ) -> Problem:
-        """Units as printed: gamma = 1/b^2, bonus alpha sigma_j^2, the norm over all n.
+        """Return a problem in units as printed: gamma = 1/b^2, bonus alpha sigma_j^2, norm over n.
 
         The uncertainty of `items` is sigma_j^2.
         """
         budget = check_budget(budget, items.size)
         beta = check_number(beta, "beta")
         terms = Terms(1.0 / budget**2, beta, check_number(alpha, "alpha"), 1.0)
-        _, vanished, heard = _heard(items)
-        warnings = (*warnings, *heard, *((VANISHED,) if vanished else ()))
+        _, vanished, found = _diagnostics(items)
+        warnings = (*warnings, *found, *((VANISHED,) if vanished else ()))
         return cls(items, _scaled_mean(items, budget), budget, terms, beta, warnings)
 
     @classmethod
     def scale_free(
         cls, items: Items, budget: int, *, alpha: float, beta: float, warnings: tuple[str, ...] = ()
     ) -> Problem:
-        """Units that mean the same on every data set: gamma = 1/s^2, bonus alpha u_j / mean u.
+        """Return a problem in scale-free units: gamma = 1/s^2, bonus alpha u_j / mean u.
+
+        They mean the same on every data set.
 
         Atoms whose root mean square s is rounding say nothing: the representation term is left
         out, and the uncertainty alone ranks the items.
         """
         budget = check_budget(budget, items.size)
         alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
-        mean_square, vanished, heard = _heard(items)
-        warnings = (*warnings, *heard)
+        mean_square, vanished, found = _diagnostics(items)
+        warnings = (*warnings, *found)
         if vanished:
             warnings = (*warnings, VANISHED)
             alpha = alpha or 1.0
-        mean_uncertainty = float(items.survey().uncertainty.sum()) / items.size
+        mean_uncertainty = float(items.sums().uncertainty.sum()) / items.size
         terms = Terms(
             fidelity=0.0 if vanished else 1.0 / mean_square,
             beta=beta,
@@ -130,18 +132,18 @@ class Problem:
     # -- what a batch is worth ---------------------------------------------------------------
 
     def objective(self, indices: Any, weights: Any) -> float:
-        """f(w, S) for the items S = `indices` with their `weights`."""
+        """Return f(w, S) for the items S = `indices` with their `weights`."""
         return self.figures(indices, weights)["objective"]
 
     def figures(self, indices: Any, weights: Any) -> dict[str, float]:
-        """`objective` of a batch with the two terms that matter in it, `bias` and `variance`."""
+        """Return the `objective` of a batch with its main terms, `bias` and `variance`."""
         chosen, weights_S = self._checked(indices, weights)
         residual = self.target.copy()
         # A few atoms at a time: a batch in float64 may be larger than all that a selection needs.
         for rows in row_chunks(chosen.size, 2 * self.items.atom_bytes):
-            atoms = self.items.gather(chosen[rows]).to_host()
+            atoms = self.items.gather(chosen[rows]).to_float64_numpy()
             residual -= atoms.combine(weights_S[rows])
-        collected = self.collected(self.items.known(chosen)[0])
+        collected = self.collected(self.items.norms_and_uncertainty(chosen)[1])
         return {
             "objective": self.value(weights_S, residual, collected),
             "bias": self.bias(residual),
@@ -149,17 +151,17 @@ class Problem:
         }
 
     def value(self, weights_S: np.ndarray, residual: np.ndarray, collected: float) -> float:
-        """f(w, S) when the residual b v - sum w_j a_j and the sum of the bonuses are at hand."""
+        """Return f(w, S) from the residual b v - sum w_j a_j and the sum of the bonuses."""
         regulariser = self.beta * float(np.sum((weights_S - 1.0) ** 2))
         outside = self.beta_outside * (self.size - weights_S.size)
         return self.bias(residual) - collected + regulariser + outside
 
     def bias(self, residual: np.ndarray) -> float:
-        """The representation term gamma ||b v - sum w_j a_j||^2."""
+        """Return the representation term gamma ||b v - sum w_j a_j||^2."""
         return self.fidelity * float(np.sum(residual**2))
 
     def collected(self, uncertainty_S: np.ndarray) -> float:
-        """The uncertainty that a batch collects, sum_S bonus_j: what f subtracts."""
+        """Return the uncertainty that a batch collects, sum_S bonus_j: what f subtracts."""
         return float(np.sum(self.terms.bonus(uncertainty_S)))
 
     # -- the steps of Algorithms 1 to 4; f_1 is f without the bonus --------------------------
@@ -167,14 +169,14 @@ class Problem:
     def gradient(
         self, atoms: Operator, weights: np.ndarray | float, residual: np.ndarray
     ) -> np.ndarray:
-        """Grad f_1 at `weights` for `atoms` (all, or some): 2 beta (w - 1) - 2 gamma <a, r>."""
+        """Return grad f_1 at `weights` for some atoms: 2 beta (w - 1) - 2 gamma <a, r>."""
         # gamma goes in before the product: with it the result is of order 1 in any dtype.
         return 2.0 * self.beta * (weights - 1.0) - 2.0 * atoms.correlate(self.fidelity * residual)
 
     def line_search(
         self, residual: np.ndarray, step_sum: np.ndarray, slope: float, square: float
     ) -> float:
-        """Algorithm 3 (LineSearch): the mu that minimises f_1(w - mu u).
+        """Return the mu that minimises f_1(w - mu u): Algorithm 3 (LineSearch).
 
         `step_sum` = sum u_j a_j, `slope` = sum (w_j - 1) u_j, `square` = sum u_j^2. A direction
         without curvature (zero atoms, beta = 0) gets mu = 0.
@@ -186,7 +188,7 @@ class Problem:
     def debias(
         self, atoms: Operator, weights: np.ndarray, residual: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Algorithm 4 (De-bias) over `atoms`, then weights clipped at zero; with the new residual.
+        """Return adjusted weights and their residual: Algorithm 4 (De-bias), then clipped at zero.
 
         `atoms` are those of S, not of the positive weights as printed: a weight that was clipped
         may come back, and S keeps its b items. With only some atoms of S the other weights stay.
@@ -218,22 +220,69 @@ class Problem:
         return chosen.astype(np.int64), weights_S
 
 
-def _heard(items: Items) -> tuple[float, bool, tuple[str, ...]]:
-    """Mean ||a_j||^2, whether it is rounding next to the labels' variance, and what to warn of."""
-    survey = items.survey()
-    mean_square = float(survey.norms_squared.sum()) / items.size
-    variance = float(survey.variance.sum()) / items.size
+def _diagnostics(items: Items) -> tuple[float, bool, tuple[str, ...]]:
+    """Return mean ||a_j||^2, whether it is rounding next to the labels' variance, and warnings."""
+    sums = items.sums()
+    mean_square = float(sums.norms_squared.sum()) / items.size
+    variance = float(sums.variance.sum()) / items.size
     check_square(mean_square + variance, "atoms")
-    if not np.all(np.isfinite(survey.atoms)):
+    if not np.all(np.isfinite(sums.atoms)):
         raise InputError("atoms that are finite numbers", "NaN or infinity", "scale the features")
     vanished = mean_square <= max(VANISHING**2 * variance, SMALLEST_SQUARE)
-    heard = clipped_warning(survey.clipped)
-    share = 0.0 if vanished else survey.rounding * float(np.sqrt(variance / mean_square))
+    warnings = clipped_warning(sums.clipped)
+    share = 0.0 if vanished else sums.rounding * float(np.sqrt(variance / mean_square))
     if share > ROUNDED_SHARE:
-        heard = (*heard, ROUNDED.format(share))
-    return mean_square, vanished, heard
+        warnings = (*warnings, ROUNDED.format(share))
+    return mean_square, vanished, warnings
 
 
 def _scaled_mean(items: Items, budget: int) -> np.ndarray:
-    """B v: what the weighted sum of a batch has to match."""
-    return budget * (items.survey().atoms.sum(axis=0) / items.size)
+    """Return b v: what the weighted sum of a batch has to match."""
+    return budget * (items.sums().atoms.sum(axis=0) / items.size)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Exactly b distinct items with their weights, and how they were found.
+
+    `objective` = `bias` - `variance` + the regulariser of the weights; `history` holds the
+    objective after every pick or iteration; `passes` counts the reads of the whole pool.
+    """
+
+    indices: np.ndarray
+    weights: np.ndarray
+    scores: np.ndarray
+    objective: float
+    bias: float
+    variance: float
+    passes: int
+    iterations: int
+    history: np.ndarray
+
+
+class Solver(Protocol):
+    """Minimises a Problem."""
+
+    def solve(self, problem: Problem) -> Solution:
+        """Return the best batch that this solver can find."""
+
+
+def make_solution(
+    problem: Problem,
+    indices: np.ndarray,
+    weights: np.ndarray,
+    scores: np.ndarray,
+    *,
+    passes: int,
+    history: list[float],
+) -> Solution:
+    """Return a Solution whose figures are computed from the items and weights themselves."""
+    return Solution(
+        indices=indices,
+        weights=weights,
+        scores=scores,
+        **problem.figures(indices, weights),
+        passes=passes,
+        iterations=len(history),
+        history=np.asarray(history),
+    )

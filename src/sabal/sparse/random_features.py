@@ -1,23 +1,16 @@
-"""What random-feature atoms share across a pool: drawn once, wherever the items are.
-
-The draws need a few facts about all items (their mean, some distances). `PoolFacts` is who tells
-them: arrays in memory or on disk here, a cluster elsewhere.
-"""
+"""What random-feature atoms share across a pool: drawn once, wherever the items are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from sabal.core.arrays import Array
 from sabal.core.checks import check_square
-from sabal.sparse.operators import row_norms_squared
+from sabal.pools.pool import Pool, coordinate_norm_sums, float64_rows
 
-MOST_ROWS = 1024
-"""How many items the median distance, and the centre, are taken over."""
+MAX_SAMPLE = 1024
+"""How many items the median distance and the centre are taken over, at most."""
 
 
 ROUNDED = (
@@ -26,27 +19,6 @@ ROUNDED = (
 )
 ROUNDED_SHARE = 0.01
 """Of the distance between items: less of it decides next to nothing."""
-
-
-class PoolFacts(Protocol):
-    """What has to be known of the features of all items."""
-
-    @property
-    def size(self) -> int:
-        """How many items there are."""
-
-    @property
-    def classes(self) -> int:
-        """How many classes (labels, outputs) there are."""
-
-    def all_sure(self) -> bool:
-        """Whether the model is sure of every item (True as well where there is no model)."""
-
-    def feature_rows(self, indices: np.ndarray) -> np.ndarray:
-        """The features of some items, in float64."""
-
-    def feature_norm(self) -> float:
-        """The mean of ||h_j||^2."""
 
 
 @dataclass(frozen=True)
@@ -64,34 +36,33 @@ class CurvatureDraws:
 class KernelDraws:
     """Frequencies, and what the features are centred and divided by before.
 
-    everyone: whether all items count alike, as there is no uncertainty to weigh them by.
+    With `uniform_weights` all items count alike, as there is no uncertainty to weigh them by.
     """
 
     omega_DF: np.ndarray
     centre_D: np.ndarray
     bandwidth: float
-    everyone: bool
+    uniform_weights: bool
     warnings: tuple[str, ...] = ()
 
 
-def draw_curvature(
-    facts: PoolFacts, width: int, bias: bool, rng: np.random.Generator
-) -> CurvatureDraws:
-    """The draws of `curvature_atoms`."""
-    unit = float(np.sqrt(check_square(facts.feature_norm(), "features") + bias)) or 1.0
-    dimensions = facts.feature_rows(np.arange(1)).shape[1]
-    u_CM, v_CM = rng.standard_normal((2, facts.classes, width))
+def draw_curvature(pool: Pool, width: int, bias: bool, rng: np.random.Generator) -> CurvatureDraws:
+    """Draw what `curvature_atoms` share."""
+    mean_square = float(np.concatenate(pool.map(coordinate_norm_sums)).sum()) / pool.size
+    unit = float(np.sqrt(check_square(mean_square, "features") + bias)) or 1.0
+    dimensions = float64_rows(pool, np.arange(1)).shape[1]
+    u_CM, v_CM = rng.standard_normal((2, pool.classes, width))
     s_DM, t_DM = rng.standard_normal((2, dimensions + bias, width))
     return CurvatureDraws(u_CM, v_CM, s_DM, t_DM, unit)
 
 
-def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> KernelDraws:
-    """The draws of `kernel_atoms`; `width` is the length of an atom: two for every frequency."""
+def draw_kernel(pool: Pool, width: int, rng: np.random.Generator) -> KernelDraws:
+    """Draw what `kernel_atoms` share; `width` is the length of an atom: two per frequency."""
     warnings: tuple[str, ...] = ()
-    everyone = facts.all_sure()
-    if everyone and facts.classes:
-        warnings = ("the model is sure of every item: all are represented alike",)
-    sample_MD = sample_rows(facts, rng)
+    uniform_weights = pool.model_is_certain()
+    if uniform_weights and pool.classes:
+        warnings = ("the model is certain of every item: all are represented alike",)
+    sample_MD = sample_rows(pool, rng)
     bandwidth = typical_distance(sample_MD)
     if bandwidth == 0:
         bandwidth = 1.0
@@ -103,21 +74,16 @@ def draw_kernel(facts: PoolFacts, width: int, rng: np.random.Generator) -> Kerne
     if share > ROUNDED_SHARE:
         warnings = (*warnings, ROUNDED.format(share))
     omega_DF = rng.standard_normal((centre_D.size, width // 2)).astype(np.float32)
-    return KernelDraws(omega_DF, centre_D, bandwidth, everyone, warnings)
+    return KernelDraws(omega_DF, centre_D, bandwidth, uniform_weights, warnings)
 
 
-def feature_norm_sums(features_ND: Array, segments: Sequence[slice]) -> np.ndarray:
-    """The sum of ||h_j||^2 in each segment."""
-    return np.array([row_norms_squared(features_ND[rows]).sum() for rows in segments])
-
-
-def median_distance(facts: PoolFacts, rng: np.random.Generator) -> float:
-    """The median distance between two items, over all pairs of at most `MOST_ROWS` of them."""
-    return typical_distance(sample_rows(facts, rng))
+def median_distance(pool: Pool, rng: np.random.Generator) -> float:
+    """Return the median distance between two items, over pairs of a sample."""
+    return typical_distance(sample_rows(pool, rng))
 
 
 def rounded_share(sample_MD: np.ndarray, distance: float) -> float:
-    """How much of a typical distance may be rounding of the features, as they were given.
+    """Return how much of a typical distance may be rounding of the features, as they were given.
 
     Whole numbers are exact, and numbers that float32 holds were float32.
     """
@@ -130,16 +96,16 @@ def rounded_share(sample_MD: np.ndarray, distance: float) -> float:
     return length / (distance / unit) * float(np.finfo(np.float32 if narrow else np.float64).eps)
 
 
-def sample_rows(facts: PoolFacts, rng: np.random.Generator) -> np.ndarray:
-    """The features of at most `MOST_ROWS` items, drawn if there are more."""
-    chosen = np.arange(facts.size)
-    if facts.size > MOST_ROWS:
-        chosen = np.sort(rng.choice(facts.size, size=MOST_ROWS, replace=False))
-    return facts.feature_rows(chosen)
+def sample_rows(pool: Pool, rng: np.random.Generator) -> np.ndarray:
+    """Return the features of at most `MAX_SAMPLE` items, drawn if there are more."""
+    chosen = np.arange(pool.size)
+    if pool.size > MAX_SAMPLE:
+        chosen = np.sort(rng.choice(pool.size, size=MAX_SAMPLE, replace=False))
+    return float64_rows(pool, chosen)
 
 
 def typical_distance(sample_MD: np.ndarray) -> float:
-    """The median distance of all pairs of rows.
+    """Return the median distance of all pairs of rows.
 
     Falls back on the mean when more than half of the pairs coincide; 0 when all do.
     """

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 from array_api_compat import device
 
-from sabal.core.arrays import Array, beside, namespace, to_host, top_k
+from sabal.core.arrays import Array, beside, namespace, row_norms_squared, to_host, top_k
 from sabal.core.checks import check_flag, check_number
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs
+from sabal.pools.pool import ArrayPool
 from sabal.predictions.uncertainty import margin
 from sabal.selection import Selection
-from sabal.sparse.operators import row_norms_squared
-from sabal.strategies.base import selection_of
+from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.fisher import Search, others
 
 SURE = 1e-12
@@ -26,7 +25,7 @@ LEAST_RIDGE, MOST_RIDGE = 1e-8, 1e100
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bait:
+class Bait(Strategy):
     """BAIT: greedy forward selection of more items than asked for, then backward pruning.
 
     Minimises tr(M^{-1} F). The Fisher information of an item is I(x) = (diag(p) - p p') (x) h h',
@@ -65,12 +64,12 @@ class Bait:
                 "pass for instance oversample=2.0",
             )
 
-    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
+    def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Scores are what each item took off the trace when the forward pass picked it."""
         warnings: list[str] = []
-        probs_NC = to_host(outputs.probs)
+        probs_NC = to_host(pool.probs)
         probs_NC = probs_NC / probs_NC.sum(axis=1, keepdims=True)
-        h_ND, h_LD, ridge = self._features(outputs, probs_NC.shape[1], rng, warnings)
+        h_ND, h_LD, ridge = self._features(pool, probs_NC.shape[1], rng, warnings)
         doubt_N = (probs_NC * others(probs_NC)).sum(axis=1)
         informative = np.flatnonzero((row_norms_squared(h_ND) > 0) & (doubt_N > SURE))
         candidates = self._that_fit(informative, probs_NC, warnings)
@@ -82,7 +81,7 @@ class Bait:
             "candidates": len(candidates),
             "labeled": h_LD.shape[0],
             "labeled_information": "the pool's mean diag(p) - p p', (x) h h'",
-            "projected_dimensions": width if width < outputs.features.shape[1] else None,
+            "projected_dimensions": width if width < pool.features.shape[1] else None,
         }
         chosen, scores = np.empty(0, dtype=np.int64), np.empty(0)
         if len(candidates):
@@ -98,20 +97,20 @@ class Bait:
                 f"only {len(chosen)} items could be chosen by their information: the other "
                 f"{missing} are the most uncertain of the rest, at random among equals"
             )
-            order = np.lexsort((rng.random(outputs.size), -margin(probs_NC)))
+            order = np.lexsort((rng.random(pool.size), -margin(probs_NC)))
             chosen = np.append(chosen, order[~np.isin(order, chosen)][:missing])
             scores = np.append(scores, np.zeros(missing))
-        return selection_of(
-            self, outputs, chosen, scores, evidence=evidence, warnings=tuple(warnings)
+        return make_selection(
+            self, pool, chosen, scores, evidence=evidence, warnings=tuple(warnings)
         )
 
     def _features(
-        self, outputs: Outputs, classes: int, rng: np.random.Generator, warnings: list[str]
+        self, pool: ArrayPool, classes: int, rng: np.random.Generator, warnings: list[str]
     ) -> tuple[Array, Array, float]:
         """The h of pool and labelled items, of mean squared norm 1, with lambda to match."""
-        given = [outputs.features]
-        if outputs.has("labeled_features"):
-            given.append(outputs.labeled_features)
+        given = [pool.features]
+        if pool.has("labeled_features"):
+            given.append(pool.labeled_features)
         width = given[0].shape[1]
         fits = int(math.sqrt(self.memory_gib * 2**30 / (4 * 8))) // classes - self.bias
         if fits < 1:

@@ -3,68 +3,91 @@
 from __future__ import annotations
 
 import warnings as python_warnings
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sabal.errors import InputError, SabalWarning
-from sabal.pools.outputs import Outputs
+from sabal.pools.pool import Pool
 from sabal.selection import Selection
 
+FROM = {"probs": "probs (or logits)"}
+"""What else an array can be made from."""
 
-class Strategy(Protocol):
-    """Chooses a batch from what a model says of a pool.
 
-    A strategy is a dataclass: its fields are its options. `needs` names the outputs it looks at
-    ("a|b" where either will do), so that nothing else has to be computed. One that reads a pool
-    a block at a time, wherever it is, says `streams = True`. One that looks at predictions of
-    other losses than the softmax names all that it knows in `losses`.
+class Strategy(ABC):
+    """Chooses a batch from a pool.
+
+    A strategy is a dataclass: its fields are its options.
+
+    Attributes
+    ----------
+    name : str
+        What it is asked for by.
+    needs : tuple of str
+        The arrays it looks at ("a|b" where either will do), so that nothing else is computed.
+    paper, cost : str
+        Where it comes from, and what it costs.
+    streams : bool
+        Whether it reads a pool through `Pool.map` and the like, wherever the pool is. A strategy
+        that does not is given an `ArrayPool` with the arrays it needs in memory.
+    losses : tuple of str
+        The losses whose predictions it understands.
+
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]]
     paper: ClassVar[str]
     cost: ClassVar[str]
+    streams: ClassVar[bool] = False
+    losses: ClassVar[tuple[str, ...]] = ("softmax",)
 
-    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
-        """Exactly `budget` distinct items."""
+    @abstractmethod
+    def select(self, pool: Any, budget: int, rng: np.random.Generator) -> Selection:
+        """Return exactly `budget` distinct items.
+
+        Parameters
+        ----------
+        pool : Pool
+            The pool; an `ArrayPool` for strategies that do not stream.
+        budget : int
+            The size of the batch.
+        rng : numpy.random.Generator
+            Decides every draw.
+
+        """
+
+    @classmethod
+    def supports_loss(cls, loss: str) -> bool:
+        """Return whether the strategy understands predictions of `loss`, or looks at none."""
+        return loss in cls.losses or all(need == "features" for need in cls.needs)
+
+    @classmethod
+    def array_names(cls) -> set[str]:
+        """Return the names of all arrays that the strategy may look at."""
+        return {name for need in cls.needs for name in need.split("|")}
+
+    def require(self, pool: Pool) -> None:
+        """Refuse a pool without what the strategy needs."""
+        for need in self.needs:
+            if not any(pool.has(name) for name in need.split("|")):
+                called = (
+                    pool.prediction_type.dispersion_name if name == "probs" else name
+                    for name in need.split("|")
+                )
+                names = " or ".join(FROM.get(name, name) for name in called)
+                raise InputError(
+                    f"{names} for the strategy {self.name!r}",
+                    " and ".join(pool.given()) or "neither features nor predictions",
+                    f"provide {names}, or choose a strategy that does without",
+                )
 
 
-FROM = {"probs": "probs (or logits)"}
-"""What else an output can be made from."""
-
-
-def require(strategy: Strategy, outputs: Outputs) -> None:
-    """Raise unless `outputs` has what `strategy` needs."""
-    for need in strategy.needs:
-        if not any(outputs.has(name) for name in need.split("|")):
-            called = (outputs.loss.spread if name == "probs" else name for name in need.split("|"))
-            names = " or ".join(FROM.get(name, name) for name in called)
-            raise InputError(
-                f"{names} for the strategy {strategy.name!r}",
-                " and ".join(outputs.given()) or "neither features nor predictions",
-                f"provide {names}, or choose a strategy that does without",
-            )
-
-
-def suits(strategy: Strategy | type[Strategy], loss: str) -> bool:
-    """Whether `strategy` makes sense of predictions with this loss, or looks at none."""
-    if loss in getattr(strategy, "losses", ("softmax",)):
-        return True
-    return all(need == "features" for need in strategy.needs)
-
-
-class Named(Protocol):
-    """Items with names: Outputs, or a pool elsewhere."""
-
-    @property
-    def ids(self) -> Any:
-        """The names of the items, by row."""
-
-
-def selection_of(
-    strategy: Strategy,
-    outputs: Named,
+def make_selection(
+    strategy: Any,
+    pool: Any,
     indices: np.ndarray,
     scores: np.ndarray,
     *,
@@ -72,14 +95,18 @@ def selection_of(
     evidence: dict[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
 ) -> Selection:
-    """The answer of `strategy` in the terms of `outputs`; `warnings` are said aloud as well."""
+    """Return the answer of `strategy` in the terms of `pool`; emit its `warnings` as well."""
     for message in warnings:
         python_warnings.warn(message, SabalWarning, stacklevel=3)
     return Selection(
         indices=np.asarray(indices, dtype=np.int64),
-        ids=outputs.ids[indices],
+        ids=pool.ids[indices],
         weights=np.ones(len(indices)) if weights is None else weights,
         scores=np.asarray(scores, dtype=np.float64),
         strategy=strategy.name,
         evidence={**(evidence or {}), "warnings": list(warnings)},
     )
+
+
+selection_of = make_selection
+"""The name that strategies of other packages may know it by."""

@@ -31,10 +31,10 @@ from sabal.core.arrays import (
 )
 from sabal.core.checks import check_number, check_whole
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs
+from sabal.pools.pool import ArrayPool
 from sabal.predictions.uncertainty import mutual_information
 from sabal.selection import Selection
-from sabal.strategies.base import selection_of
+from sabal.strategies.base import Strategy, make_selection
 
 TIE = 1e-10
 """Gains (in nats) this close are equal; of equal ones the first in the pool is taken."""
@@ -50,7 +50,7 @@ SLACK = 3.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class BatchBald:
+class BatchBald(Strategy):
     """Greedy joint mutual information between a batch's labels and the parameters.
 
     exact_configurations: outcomes of the chosen items are enumerated up to this many (C^picks
@@ -85,9 +85,9 @@ class BatchBald:
                 "pass for instance saturation=0.01",
             )
 
-    def select(self, outputs: Outputs, budget: int, rng: np.random.Generator) -> Selection:
+    def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Pick by joint information while there is some to be had, then in BALD order."""
-        log_probs_NKC = outputs.log_probs
+        log_probs_NKC = pool.log_probs
         samples = int(log_probs_NKC.shape[1])
         most = float(np.log(samples))
         bald_N = mutual_information(log_probs_NKC)
@@ -131,9 +131,9 @@ class BatchBald:
                 f"nats of {samples} posterior samples, {stopped}: a joint ranking would be noise, "
                 f"so the other {budget - picks} of {budget} items are in BALD order",
             )
-        return selection_of(
+        return make_selection(
             self,
-            outputs,
+            pool,
             np.array(chosen),
             np.array(scores),
             evidence={

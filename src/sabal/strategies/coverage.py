@@ -1,4 +1,6 @@
-"""Coverage: a batch that stands in for a pool item by item, and not in the mean alone.
+"""`sabal`: the undecided part of the pool, covered item by item.
+
+A batch that stands in for a pool item by item stands in for it in the mean, too.
 
 Let item i of the pool be represented by the item c(i), in the batch or labelled before, that is
 nearest to it by the kernel k(i, j) = exp(-||h_i - h_j||^2 / 2 r^2), whose feature map is phi. With
@@ -21,6 +23,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,39 +32,174 @@ from sabal.core.arrays import (
     Array,
     beside,
     namespace,
+    power_of_two,
     row_chunks,
+    row_norms_squared,
     take_rows,
+    to_host,
     to_numpy,
     top_k,
 )
-from sabal.sparse.operators import row_norms_squared
+from sabal.core.checks import check_choice, check_number
+from sabal.pools.pool import Pool
+from sabal.selection import Selection
+from sabal.sparse.operators import Dense
+from sabal.strategies.base import Strategy, make_selection
+
+UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
+
+MIN_RADIUS = 1e-6
+"""As a multiple of the measured one: far below it, an item covers nothing but itself."""
+
+SAMPLE = 8192
+"""So many items stand for a larger pool: enough for what a batch can tell apart."""
+
+SAMPLED_PER_PICK = 3
+"""At least so many for every item of the batch."""
+
+NEAREST_OF = 512
+"""How many items the radius is taken over."""
+
+RANDOM_BATCHES = 5
+"""How many random batches the evidence compares with."""
+
+ROUNDING = 1e-12
+"""Squared distances below this share of the squared norms are rounding."""
+
+MAX_ROUNDING = 1e-3
+"""Of an exponent of the kernel: beyond, single precision would decide what is near."""
 
 BLOCK_BYTES = 3 * 2**20
 """Rows of the kernel that are computed at a time."""
 
-LEAST_BLOCK = 32
+MIN_BLOCK = 32
 """Rows below which a product of matrices does not pay."""
 
-MOST_KEPT = 256
+MAX_KEPT = 256
 """A row that counts at more points than this is computed anew when it is needed again."""
 
 SHORT = 64
-"""A row that counts at so few points is kept even if nobody asked for it."""
+"""A row that counts at so few points is kept in any case."""
 
 NOTHING = 1e-7
 """A gain below this share of the whole mass is rounding."""
+
+NO_FEATURES = "there are no features: items are told apart by their predictions alone"
+CERTAIN = "the model is certain of every item: all are covered alike"
+ALL_EQUAL = (
+    "all features are equal, or equal to those of labelled items: items differ in their "
+    "uncertainty only"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sabal(Strategy):
+    """The default: cover the undecided part of the pool, item by item.
+
+    Each item counts by its uncertainty, and is represented by the nearest item of the batch or of
+    what is labelled. With features alone (no model yet) the batch covers the whole pool.
+
+    Parameters
+    ----------
+    uncertainty : str, optional
+        What makes an item count; by default "margin", or the predictive variance of a regression.
+    radius : float, optional
+        The reach of an item, as a multiple of what the labels to come can tell apart (1).
+
+    """
+
+    name: ClassVar[str] = "sabal"
+    needs: ClassVar[tuple[str, ...]] = ("features|probs|log_probs",)
+    paper: ClassVar[str] = "Shen et al. 2022, bounded item by item"
+    cost: ClassVar[str] = "one pass, then O(m^2 d) for a sample of m (at most 8,192, or 3 b)"
+    streams: ClassVar[bool] = True
+    losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid", "squared")
+
+    uncertainty: str | None = None
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.uncertainty is not None:
+            check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
+        if self.radius is not None:
+            check_number(self.radius, "radius", above=MIN_RADIUS)
+
+    def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
+        """Cover the pool.
+
+        A pool of more than `SAMPLE` items, and `SAMPLED_PER_PICK` for every pick, is represented by
+        a sample of these, drawn by uncertainty: one pass over the pool, and then none.
+        """
+        count = max(SAMPLE, SAMPLED_PER_PICK * budget)
+        sample = pool.sample(self.uncertainty, count, int(rng.integers(2**63)))
+        labeled_LD = None
+        if pool.has("features") and pool.has("labeled_features"):
+            labeled_LD = pool.labeled_features
+        points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
+        reach = resolution(points_MD, labeled_LD, budget, rng)
+        mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
+        radius = self.radius or 1.0
+        points_MD, labeled_LD = _precise(points_MD, labeled_LD, radius * reach or 1.0)
+        coverage = Coverage(points_MD, mass_M, labeled_LD, radius * reach or 1.0)
+        size = mass_M.size
+        batches = [rng.choice(size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
+        cover = coverage.greedy(budget, others=batches)
+        evidence = {
+            "atoms": "coverage",
+            "candidates": int(size),
+            "labeled": 0 if labeled_LD is None else int(labeled_LD.shape[0]),
+            "radius": unit * radius * reach,
+            "objective": 1.0 - cover.after,
+            "objective_before": 1.0 - cover.before,
+            "random_batch": {"objective": 1.0 - float(np.mean(cover.others))},
+            "zero_weights": int(np.sum(cover.weights == 0)),
+            "passes": 1,
+            "kernel_rows": cover.rows,
+        }
+        return make_selection(
+            self,
+            pool,
+            sample.rows[cover.indices],
+            cover.gains,
+            weights=cover.weights,
+            evidence=evidence,
+            warnings=_warnings(pool, reach, cover, budget),
+        )
+
+
+def _warnings(pool: Pool, reach: float, cover: Cover, budget: int) -> tuple[str, ...]:
+    found = [] if pool.has("features") else [NO_FEATURES]
+    if pool.has("probs") and pool.model_is_certain():
+        found.append(CERTAIN)
+    if not reach:
+        found.append(ALL_EQUAL)
+    if cover.idle:
+        found.append(
+            f"{cover.idle} of {budget} items cover nothing that the others do not: they are the "
+            "most uncertain ones left"
+        )
+    return tuple(found)
 
 
 @dataclass(frozen=True)
 class Cover:
     """A batch in the order of its picks.
 
-    gains: what each pick covered that was not covered before, as a share of the whole mass.
-    weights: the mass that each of them represents, 1 on average.
-    before, after: the covered share without and with the batch.
-    others: the covered share with each of some other batches in its place.
-    rows: how many rows of the kernel were computed.
-    idle: how many of the picks cover nothing more, for want of items that would.
+    Attributes
+    ----------
+    gains : array
+        What each pick covered that was not covered before, as a share of the whole mass.
+    weights : array
+        The mass that each of them represents, 1 on average.
+    before, after : float
+        The covered share without and with the batch.
+    others : array
+        The covered share with each of some other batches in its place.
+    rows : int
+        How many rows of the kernel were computed.
+    idle : int
+        How many of the picks cover nothing more, for want of items that would.
+
     """
 
     indices: np.ndarray
@@ -77,10 +215,17 @@ class Cover:
 class Coverage:
     """Points with masses, and how well each of them is covered.
 
-    points_MD: features, centred (a product of matrices loses digits to an offset).
-    mass_M: what each counts; not all zero.
-    labeled_LD: features of what is labelled, with the same offset taken off; None for none.
-    radius: r, the distance over which one item speaks for another.
+    Parameters
+    ----------
+    points_MD : array
+        Features, centred (a product of matrices loses digits to an offset).
+    mass_M : array
+        What each counts; not all zero.
+    labeled_LD : array or None
+        Features of what is labelled, with the same offset taken off.
+    radius : float
+        r, the distance over which one item speaks for another.
+
     """
 
     def __init__(
@@ -92,7 +237,7 @@ class Coverage:
         one_row = to_numpy(points_MD[:1])
         self._mass_M = (mass_M / mass_M.sum()).astype(one_row.dtype)
         row_bytes = one_row.itemsize * mass_M.size
-        self.block = min(mass_M.size, max(LEAST_BLOCK, BLOCK_BYTES // row_bytes))
+        self.block = min(mass_M.size, max(MIN_BLOCK, BLOCK_BYTES // row_bytes))
         self.covered_M = np.zeros_like(self._mass_M)
         if labeled_LD is not None:
             for rows in row_chunks(labeled_LD.shape[0], row_bytes, BLOCK_BYTES):
@@ -104,7 +249,7 @@ class Coverage:
         return float(self._mass_M @ self.covered_M)
 
     def share_with(self, indices: np.ndarray) -> float:
-        """The share that would be covered with some points more."""
+        """Return the share that would be covered with some more points."""
         covered_M = self.covered_M
         for start in range(0, indices.size, self.block):
             part = indices[start : start + self.block]
@@ -112,12 +257,11 @@ class Coverage:
         return float(self._mass_M @ covered_M)
 
     def greedy(self, budget: int, others: Sequence[np.ndarray] = ()) -> Cover:
-        """The batch that takes the best point at every pick; of equal ones, the lower index.
+        """Return the batch that takes the best point at every pick; of equal ones, the lower.
 
-        others: batches that are told what they would cover in its place.
-
-        A heap holds a bound on every gain. The first in it is picked if its gain is of now; if not,
-        it is computed again (lazy greedy: Minoux 1978).
+        `others` are batches whose share in its place is reported. A heap holds a bound on every
+        gain. The first in it is picked if its gain is up to date; if not, it is computed again
+        (lazy greedy: Minoux 1978).
         """
         before = self.share
         bound_M = np.empty(self._mass_M.size)
@@ -161,7 +305,7 @@ class Coverage:
     def _look(
         self, gain_M: np.ndarray, kept: _KeptRows, batches: Sequence[np.ndarray]
     ) -> np.ndarray:
-        """Fills in the gain of every point; the share that each of the batches would cover.
+        """Fill in the gain of every point, and return the share that each batch would cover.
 
         Rows that are short enough, for much is labelled, are kept.
         """
@@ -179,24 +323,24 @@ class Coverage:
         return np.array([self._mass_M @ covered_M for covered_M in covered])
 
     def _represented(self, owner_M: np.ndarray, budget: int) -> np.ndarray:
-        """The mass of the points that each pick covers best, 1 on average."""
+        """Return the mass of the points that each pick covers best, 1 on average."""
         owned_M = owner_M >= 0
         mass = np.bincount(owner_M[owned_M], weights=self._mass_M[owned_M], minlength=budget)
         return mass * (budget / mass.sum()) if mass.sum() > 0 else np.ones(budget)
 
     def _gains(self, rows_KM: np.ndarray) -> np.ndarray:
-        """sum_i u_i [k(i, j) - c_i]_+ for the kernel rows of some points j."""
+        """Return sum_i u_i [k(i, j) - c_i]_+ for the kernel rows of some points j."""
         gains = np.empty(len(rows_KM))
         for rows in row_chunks(len(rows_KM), rows_KM[:1].nbytes, CACHE_BYTES):
             gains[rows] = np.maximum(rows_KM[rows] - self.covered_M, 0.0) @ self._mass_M
         return gains
 
     def rows(self, indices: np.ndarray) -> np.ndarray:
-        """The kernel between some points and all."""
+        """Return the kernel between some points and all."""
         return self._kernel(take_rows(self._points_MD, indices))
 
     def _kernel(self, others_KD: Array) -> np.ndarray:
-        """The kernel between other points and all."""
+        """Return the kernel between other points and all."""
         xp = namespace(others_KD, self._points_MD)
         exponents_KM = (others_KD * self._scale) @ xp.matrix_transpose(self._points_MD)
         exponents_KM -= _half_squares(others_KD)[:, None] * self._scale
@@ -222,7 +366,7 @@ class _KeptRows:
         self.computed = 0
 
     def row(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Where the row of point j, which has the largest bound, is above, and what it is there."""
+        """Return where the row of point j, of the largest bound, counts, and its values there."""
         if self._missing_M[j]:
             self._compute()
         near, kernel = self._rows[j]
@@ -231,9 +375,9 @@ class _KeptRows:
         return self._rows[j]
 
     def _compute(self) -> None:
-        """A block of rows that are missing, largest bounds first, in place of those too long."""
+        """Compute a block of missing rows, largest bounds first, in place of those too long."""
         # Longer ones of before are gone already.
-        long = [j for j in self._latest if self._rows[j][0].size > MOST_KEPT]
+        long = [j for j in self._latest if self._rows[j][0].size > MAX_KEPT]
         for j in long:
             del self._rows[j]
         self._missing_M[long] = True
@@ -244,10 +388,10 @@ class _KeptRows:
         self._latest = wanted.tolist()
         self.computed += wanted.size
 
-    def keep(self, indices: np.ndarray, rows_KM: np.ndarray, most: int) -> None:
-        """Keep those of the rows that count at `most` points at most."""
+    def keep(self, indices: np.ndarray, rows_KM: np.ndarray, limit: int) -> None:
+        """Keep those of the rows that count at no more than `limit` points."""
         above_KM = rows_KM > self._coverage.covered_M
-        for k in np.flatnonzero(above_KM.sum(axis=1) <= most):
+        for k in np.flatnonzero(above_KM.sum(axis=1) <= limit):
             near = np.flatnonzero(above_KM[k]).astype(np.int32)
             self._rows[int(indices[k])] = near, rows_KM[k, near]
             self._missing_M[indices[k]] = False
@@ -255,3 +399,72 @@ class _KeptRows:
 
 def _half_squares(points_MD: Array) -> Array:
     return beside(row_norms_squared(points_MD) / 2.0, points_MD)
+
+
+def resolution(
+    points_MD: Array, labeled_LD: Array | None, budget: int, rng: np.random.Generator
+) -> float:
+    """Return how finely the labels to come can tell a pool apart; 0 if all items are equal.
+
+    This is the median distance of an item to the nearest of the labelled ones and `budget` random
+    ones. It shrinks as labels come in: each speaks for a smaller neighbourhood than the one before.
+    """
+    size = points_MD.shape[0]
+    order = rng.permutation(size)
+    centres = order[: max(1, min(budget, size // 2))]
+    asked_QD = to_host(take_rows(points_MD, order[centres.size :][:NEAREST_OF]))
+    if not len(asked_QD):
+        return 0.0
+    squares_Q = _nearest_squares(asked_QD, points_MD, centres)
+    if labeled_LD is not None:
+        all_rows = np.arange(labeled_LD.shape[0])
+        squares_Q = np.minimum(squares_Q, _nearest_squares(asked_QD, labeled_LD, all_rows))
+    # Nearer than rounding is equal.
+    apart_Q = squares_Q > ROUNDING * np.mean(row_norms_squared(asked_QD))
+    return float(np.sqrt(np.median(squares_Q[apart_Q]))) if apart_Q.any() else 0.0
+
+
+def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray) -> np.ndarray:
+    """Return the squared distance of each point to the nearest of some rows of the others."""
+    nearest_Q = np.full(len(asked_QD), np.inf)
+    for part in row_chunks(rows_R.size, 8 * len(asked_QD), CACHE_BYTES):
+        part_ED = to_host(take_rows(others_ED, rows_R[part]))
+        squares_QE = row_norms_squared(part_ED) - 2.0 * asked_QD @ part_ED.T
+        nearest_Q = np.minimum(nearest_Q, squares_QE.min(axis=1))
+    return nearest_Q + row_norms_squared(asked_QD)
+
+
+def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None, float]:
+    """Return both less the mean of the first, and the unit that they are divided by.
+
+    A product of matrices loses digits to an offset, and overflows for very large numbers.
+    """
+    unit = power_of_two(features_MD, labeled_LD)
+    # The sample is a copy of ours.
+    points_MD = features_MD
+    points_MD /= unit
+    size = points_MD.shape[0]
+    mean_D = beside(Dense(points_MD).combine(np.full(size, 1.0 / size)), points_MD)
+    points_MD -= mean_D
+    if labeled_LD is not None:
+        xp = namespace(points_MD, labeled_LD)
+        labeled_LD = xp.astype(labeled_LD / unit, points_MD.dtype, copy=False) - mean_D
+    return points_MD, labeled_LD, unit
+
+
+def _precise(
+    points_MD: Array, labeled_LD: Array | None, reach: float
+) -> tuple[Array, Array | None]:
+    """Return both in double precision, if single precision is too coarse for `reach`."""
+    xp = namespace(points_MD)
+    largest = max(
+        float(np.max(row_norms_squared(each)))
+        for each in (points_MD, labeled_LD)
+        if each is not None and each.shape[0]
+    )
+    if float(xp.finfo(points_MD.dtype).eps) * largest <= MAX_ROUNDING * reach**2:
+        return points_MD, labeled_LD
+    points_MD = xp.astype(points_MD, xp.float64, copy=False)
+    if labeled_LD is not None:
+        labeled_LD = xp.astype(labeled_LD, xp.float64, copy=False)
+    return points_MD, labeled_LD

@@ -14,23 +14,27 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import UnknownNameError, did_you_mean, shown
-from sabal.pools.outputs import PARTS
-from sabal.predictions import LOSSES
+from sabal.predictions import ARRAYS
+from sabal.strategies.badge import Badge
 from sabal.strategies.bait import Bait
+from sabal.strategies.bald import Bald
 from sabal.strategies.base import Strategy
 from sabal.strategies.batchbald import BatchBald
-from sabal.strategies.bayesian import Bald, PowerBald
-from sabal.strategies.clusters import ClusterMargin, TypiClust
-from sabal.strategies.coreset import BayesianCoreset
-from sabal.strategies.distances import Badge, KCenter
-from sabal.strategies.scores import Entropy, LeastConfidence, Margin
-from sabal.strategies.sparse import Sabal, SabalGreedy, SabalIHT
-from sabal.strategies.uniform import Random
+from sabal.strategies.bayesian_coreset import BayesianCoreset
+from sabal.strategies.cluster_margin import ClusterMargin
+from sabal.strategies.coverage import Sabal
+from sabal.strategies.kcenter import KCenter
+from sabal.strategies.power_bald import PowerBald
+from sabal.strategies.random_sampling import Random
+from sabal.strategies.sparse_approximation import SabalGreedy, SabalIHT, SabalKernel
+from sabal.strategies.typiclust import TypiClust
+from sabal.strategies.uncertainty_sampling import Entropy, LeastConfidence, Margin
 
 BUILT_IN: tuple[type[Strategy], ...] = (
     Sabal,
     SabalGreedy,
     SabalIHT,
+    SabalKernel,
     Random,
     Entropy,
     Margin,
@@ -46,16 +50,13 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     ClusterMargin,
 )
 GROUP = "sabal.strategies"
-INPUTS = (
-    *dict.fromkeys((*PARTS, *(part for loss in LOSSES.values() for part in loss.checks))),
-    *("loss", "labeled_features", "ids", "random_state"),
-)
+INPUTS = ("features", *ARRAYS, "loss", "labeled_features", "ids", "random_state")
 """What `select` takes besides options: often what a misspelt option was meant to be."""
 
 
 @cache
 def strategies() -> dict[str, type[Strategy]]:
-    """Every strategy that can be asked for, by name; built-in names cannot be taken over."""
+    """Return every strategy by name; built-in names cannot be taken over."""
     found = {cls.name: cls for cls in BUILT_IN}
     for point in entry_points(group=GROUP):
         if point.name in found:
@@ -64,12 +65,19 @@ def strategies() -> dict[str, type[Strategy]]:
                 f"a second strategy named {point.name!r} ({point.value})",
                 "uninstall or rename that plugin",
             )
-        found[point.name] = point.load()
+        found[point.name] = _adapted(point.load())
     return found
 
 
+def _adapted(cls: type[Any]) -> type[Strategy]:
+    """Return a strategy of another package with the optional members that it does not define."""
+    if issubclass(cls, Strategy):
+        return cls
+    return type(cls.__name__, (cls, Strategy), {"__doc__": cls.__doc__})
+
+
 def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
-    """The strategy called `name` with `options`."""
+    """Return the strategy called `name` with `options`."""
     known = strategies()
     if not isinstance(name, str) or name not in known:
         raise UnknownNameError(
@@ -90,15 +98,19 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
 
 
 def _instead_of(option: str, accepted: list[str]) -> str:
-    """What to do about an option that a strategy does not have."""
+    """Return what to do about an option that a strategy does not have."""
     if option in INPUTS:
         return "it is an argument of sabal.select, which takes arrays"
+    owners = [name for name, cls in strategies().items() if option in option_names(cls)]
+    if owners:
+        belongs = f"it is an option of {', '.join(owners)}"
+        return f"{belongs}: choose one of these strategies, or leave it out"
     otherwise = "pick one of these" if accepted else "leave it out"
     return did_you_mean(option, [*accepted, *INPUTS], otherwise)
 
 
 def plain_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Options with Python's numbers for NumPy's: in float64, and fit for a file of evidence."""
+    """Return options with Python's numbers for NumPy's, fit for a file of evidence."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in options.items()
@@ -106,5 +118,5 @@ def plain_options(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def option_names(strategy: type[Strategy]) -> list[str]:
-    """The options that a strategy takes: its dataclass fields."""
+    """Return the options that a strategy takes: its dataclass fields."""
     return [f.name for f in dataclasses.fields(strategy)]  # type: ignore[arg-type]

@@ -8,8 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from sabal.core.arrays import Array, beside, namespace, power_of_two, row_chunks, take_rows, to_host
-from sabal.sparse.operators import row_norms_squared
+from sabal.core.arrays import (
+    Array,
+    beside,
+    namespace,
+    power_of_two,
+    row_chunks,
+    row_norms_squared,
+    take_rows,
+    to_host,
+)
 
 CENTRES = 1024
 """How many picks one product compares with."""

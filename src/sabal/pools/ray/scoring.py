@@ -21,15 +21,15 @@ import numpy as np
 from sabal.core.checks import check_whole
 from sabal.core.files import make_folder
 from sabal.errors import ClusterError, FileError, InputError, SabalError
-from sabal.pools.ray.batches import Part, Score, different, parts_of, write_scores
-from sabal.pools.ray.ray_engine import (
+from sabal.pools.ray.score_parts import Part, Score, different, parts_of, write_scores
+from sabal.pools.ray.session import (
     cpus_of_cluster,
     ray_data_module,
     ray_module,
     reason_of,
     session,
 )
-from sabal.pools.ray.remote import is_remote
+from sabal.pools.remote import is_remote
 
 
 def score_with_ray(
@@ -50,7 +50,7 @@ def score_with_ray(
         once in every worker: the place to load a model. The column `id` passes through.
     out: a new folder of Parquet files, in the order of the source; whole or absent.
     batch_size: rows that `score` sees at a time, at most. workers: processes; by default one for
-        every CPU. gpus: for each of them. address: see `select_on_ray`.
+        every CPU. gpus: for each of them. address: see `sabal.select_pool`.
     """
     check_whole(batch_size, "batch_size")
     if workers is not None:

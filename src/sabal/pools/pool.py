@@ -1,0 +1,641 @@
+"""Pools: the items to choose from, wherever they are.
+
+A strategy sees a pool through one protocol. A pool that this process can read (`ArrayPool`: arrays
+in memory, rows on disk, or computed on first use) has its arrays as attributes. Strategies that
+stream ask questions instead: functions of a `Shard`, which answer with a few numbers, never with
+one per item. A pool in one piece is one shard; a pool on a cluster has one on every worker, and
+answers are put together in the order of the rows. So all pools give the same answers to the last
+digit.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sabal.core.arrays import (
+    Array,
+    namespace,
+    per_row,
+    row_chunks,
+    row_norms_squared,
+    segments_of,
+    take_rows,
+    to_host,
+    to_numpy,
+    top_k,
+)
+from sabal.core.checks import (
+    check_features,
+    check_ids,
+    check_same_classes,
+    check_same_items,
+    check_square,
+)
+from sabal.core.rows import is_stored, load
+from sabal.errors import InputError
+from sabal.pools.sampling import PrioritySample, priorities, priority_sample
+from sabal.predictions import ARRAYS, Prediction, prediction_type
+
+Part = Array | Callable[[], Array] | None
+"""An array, or a function that computes it on first use."""
+
+Question = Callable[..., Any]
+"""A function of a shard and further arguments; it can be sent to another process by name."""
+
+FILE_ARRAYS = ("features", *prediction_type("softmax", ("log_probs",)).checks)
+"""What a pool of classes may have; other losses know other arrays."""
+
+AGREEMENT = 0.01
+"""How far probabilities may be from what logits say that are given beside them."""
+
+BYTES_PER_ITEM = 48
+"""What a streaming selection keeps of every item: its uncertainty, norm and score."""
+
+
+class Pool(ABC):
+    """Items to choose from.
+
+    Attributes
+    ----------
+    size : int
+        The number of items.
+    ids : array or indexable by row numbers
+        The names of the items.
+    prediction_type : type
+        What kind of prediction the pool has (see `sabal.predictions`).
+    classes : int
+        How many classes (labels, outputs) the prediction has; 0 without one.
+    memory : int or None
+        Bytes that a selection may take, if there is a limit.
+
+    """
+
+    size: int
+    ids: Any
+    memory: int | None = None
+
+    @property
+    @abstractmethod
+    def prediction_type(self) -> type[Prediction]:
+        """What kind of prediction the pool has."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> int:
+        """How many classes (labels, outputs) the prediction has; 0 without one."""
+
+    @property
+    @abstractmethod
+    def labeled_features(self) -> Array:
+        """(labelled items, d): features of what is labelled already, where there are any."""
+
+    @abstractmethod
+    def given(self) -> list[str]:
+        """Return the names of the arrays that were given."""
+
+    @abstractmethod
+    def has(self, name: str) -> bool:
+        """Return whether `name` is given, or follows from what is given.
+
+        "probs" stands for a prediction, whatever its arrays are called.
+        """
+
+    @abstractmethod
+    def map(self, question: Question, *args: Any) -> list[Any]:
+        """Return the answer of every shard to `question(shard, *args)`, in the order of rows."""
+
+    @abstractmethod
+    def map_rows(self, question: Question, rows: np.ndarray, *args: Any) -> Any:
+        """Return `question(shard, rows, *args)` for rows of any shard, in the order of `rows`.
+
+        The answer is an array with a row for each, or a tuple or dict of such arrays.
+        """
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> ArrayPool:
+        """Return a pool of some of the items, in this process."""
+
+    @abstractmethod
+    def stored_bytes(self, names: Collection[str] | None = None) -> dict[str, int] | None:
+        """Return what each array that is not in memory would take there; None if it cannot be."""
+
+    @abstractmethod
+    def loaded(self, names: Collection[str]) -> ArrayPool:
+        """Return the pool with the arrays `names` in memory."""
+
+    @property
+    def in_one_piece(self) -> bool:
+        """Whether all rows are in this process."""
+        return False
+
+    def share(self, value: Any) -> Any:
+        """Return a stand-in for a `value` that many questions carry, so that it is sent once."""
+        return value
+
+    def computing(self) -> AbstractContextManager[Any]:
+        """Return a context for the time in which a strategy chooses."""
+        return nullcontext()
+
+    def evidence(self) -> dict[str, Any]:
+        """Return what there is to say of the pool itself, for the evidence of a selection."""
+        return {}
+
+    def model_is_certain(self) -> bool:
+        """Return whether the model is certain of every item, or there is no model."""
+        return not any(self.map(has_uncertain_items))
+
+    def rows_here(self, rows: np.ndarray) -> tuple[ArrayPool, np.ndarray]:
+        """Return a pool in this process that has `rows`, and where they are in it."""
+        return self.take(rows), np.arange(rows.size)
+
+    def coordinates_of(self, rows: np.ndarray) -> Array:
+        """Return what tells some items apart: their features, or else their predictions."""
+        return self.map_rows(coordinates_at, rows)
+
+    def top(self, kind: str | None, count: int) -> TopRows:
+        """Return the most uncertain rows; of equal ones, the lower."""
+        return TopRows.merge(self.map(most_uncertain, kind, count), count)
+
+    def sample(self, kind: str | None, count: int, seed: int) -> PrioritySample:
+        """Return at most `count` rows drawn by their uncertainty; uniformly where there is none."""
+        uniform = self.model_is_certain()
+        parts = self.map(largest_priorities, kind, uniform, count + 1, seed)
+        best = TopRows.merge(parts, count + 1)
+        return priority_sample(best.rows, best.scores, count, seed)
+
+
+class CheckedArrays(Mapping[str, Array]):
+    """Arrays with a row for every item, each computed and checked on first use.
+
+    Parameters
+    ----------
+    parts : mapping
+        Arrays, or functions without arguments that return them.
+    checks : mapping
+        How each is checked.
+    size : int, optional
+        How many rows each must have.
+
+    """
+
+    def __init__(
+        self,
+        parts: Mapping[str, Part],
+        checks: Mapping[str, Callable[[Any, str], Array]],
+        size: int | None = None,
+    ) -> None:
+        self.parts = parts
+        self.size = size
+        self._checks = checks
+        self._checked: dict[str, Array] = {}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.parts
+
+    def __getitem__(self, name: str) -> Array:
+        if name not in self.parts:
+            raise InputError(f"`{name}`", "outputs without it", f"pass {name}=")
+        if name not in self._checked:
+            part = self.parts[name]
+            array = self._checks[name](part() if callable(part) else part, name)
+            self._check_alike(name, array)
+            self._checked[name] = array
+        return self._checked[name]
+
+    def _check_alike(self, name: str, array: Array) -> None:
+        namespace(array, *self._checked.values())
+        check_same_items(**self._checked, **{name: array})
+        if self.size is not None and array.shape[0] != self.size:
+            raise InputError(
+                f"`{name}` with a row for each of the {self.size} items",
+                f"{array.shape[0]} rows",
+                "compute it for the whole pool",
+            )
+        if name != "features":
+            same = {n: a for n, a in self._checked.items() if n != "features"}
+            check_same_classes(**same, **{name: array})
+
+
+class ArrayPool(Pool):
+    """A pool that this process can read.
+
+    Each array has a row per item. It may be a function without arguments that returns one, which is
+    called on first use. Probabilities follow from logits or posterior samples where they are not
+    given themselves.
+
+    Parameters
+    ----------
+    features : array of shape (n, d), optional
+        What the model's last layer sees.
+    labeled_features : array of shape (m, d), optional
+        Features of what is labelled already.
+    loss : str
+        What the model is trained on: "softmax", "sigmoid" or "squared".
+    ids : sequence, optional
+        The names of the items; row numbers by default.
+    size : int, optional
+        The number of items, where no array tells it.
+    memory : int, optional
+        Bytes that a selection may take, where arrays are on disk.
+    atoms : callable, optional
+        Computes the posterior atoms of the pool from less than all of `log_probs` at once; without
+        it they are made from these.
+    **arrays
+        What the model says: the arrays of the prediction that goes with `loss`.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        features: Part = None,
+        labeled_features: Part = None,
+        loss: str = "softmax",
+        ids: Any = None,
+        size: int | None = None,
+        memory: int | None = None,
+        atoms: Callable[[], Any] | None = None,
+        **arrays: Part,
+    ) -> None:
+        said = {name: arrays[name] for name in ARRAYS if arrays.get(name) is not None}
+        said |= {name: part for name, part in arrays.items() if part is not None}
+        kind = prediction_type(loss, list(said))
+        parts = said if features is None else {"features": features, **said}
+        self.arrays = CheckedArrays(parts, {"features": check_features, **kind.checks}, size)
+        self.prediction = kind(self.arrays)
+        self.make_atoms = atoms
+        self.memory = memory
+        self._labeled_features = labeled_features
+        self._checked_labeled: Array = None
+        self.size = self.arrays.size = self._find_size(size, ids)
+        # Ids that are looked up when they are needed come as they are.
+        self.ids: Any = ids if hasattr(ids, "look_up") else self._names(ids)
+        self._shard: Shard | None = None
+
+    def _names(self, ids: Any) -> np.ndarray:
+        return np.arange(self.size) if ids is None else check_ids(ids, self.size)
+
+    def _find_size(self, size: int | None, ids: Any) -> int:
+        if size is not None:
+            return size
+        for name, part in self.arrays.parts.items():
+            if not callable(part):
+                return int(self.arrays[name].shape[0])
+        if ids is not None:
+            return len(ids)
+        raise InputError(
+            "something that describes the pool",
+            "no array at all",
+            "pass features=, probs=, logits= or log_probs= with one row per item",
+        )
+
+    # -- what there is -----------------------------------------------------------------------
+
+    @property
+    def prediction_type(self) -> type[Prediction]:
+        """What kind of prediction the pool has."""
+        return type(self.prediction)
+
+    @property
+    def classes(self) -> int:
+        """How many classes (labels, outputs) the prediction has; 0 without one."""
+        return self.prediction.classes
+
+    def check(self) -> ArrayPool:
+        """Check everything now rather than on first use."""
+        for name in self.arrays:
+            _ = self.arrays[name]
+        if "logits" in self.arrays and "probs" in self.arrays:
+            self._check_agreement()
+        if self._labeled_features is not None:
+            _ = self.labeled_features
+        return self
+
+    def given(self) -> list[str]:
+        """Return the names of the arrays that were given."""
+        return list(self.arrays)
+
+    def has(self, name: str) -> bool:
+        """Return whether `name` is given, or follows from what is given."""
+        if name == "labeled_features":
+            return self._labeled_features is not None
+        if name == "probs":
+            return self.prediction.given
+        return name in self.arrays
+
+    @property
+    def features(self) -> Array:
+        """(n, d): what the last layer sees."""
+        return self.arrays["features"]
+
+    @property
+    def logits(self) -> Array:
+        """(n, classes): the prediction before the softmax."""
+        return self.arrays["logits"]
+
+    @property
+    def probs(self) -> Array:
+        """(n, classes): the prediction; given, from logits, or the mean over the posterior."""
+        return self.prediction.mean
+
+    @property
+    def label_probs(self) -> Array:
+        """(n, classes): the label distribution."""
+        return self.arrays["label_probs"]
+
+    @property
+    def log_probs(self) -> Array:
+        """(n, samples, classes): log-probabilities of posterior samples shared by all items."""
+        return self.arrays["log_probs"]
+
+    @property
+    def means(self) -> Array:
+        """(n, outputs): the mean of the prediction."""
+        return self.arrays["means"]
+
+    @property
+    def variances(self) -> Array:
+        """(n, outputs): the variance of the prediction."""
+        return self.arrays["variances"]
+
+    @property
+    def label_means(self) -> Array:
+        """(n, outputs): the mean of the label distribution."""
+        return self.arrays["label_means"]
+
+    @property
+    def coordinates(self) -> Array:
+        """(n, d): what tells items apart: features, or without any the prediction."""
+        return self.features if self.has("features") else self.prediction.mean
+
+    @property
+    def labeled_features(self) -> Array:
+        """(labelled items, d): features of what is labelled already."""
+        if self._checked_labeled is None:
+            part = self._labeled_features
+            array = check_features(part() if callable(part) else part, "labeled_features")
+            if self.has("features"):
+                namespace(array, self.features)
+            if self.has("features") and array.shape[1] != self.features.shape[1]:
+                raise InputError(
+                    f"`labeled_features` with {self.features.shape[1]} columns, as `features`",
+                    f"{array.shape[1]} columns",
+                    "compute both with the same model",
+                )
+            self._checked_labeled = array
+        return self._checked_labeled
+
+    def uncertainty(
+        self, kind: str | None = None, *, bias: bool = True, temperature: float | None = None
+    ) -> np.ndarray:
+        """Return how undecided the prediction is about every item.
+
+        Parameters
+        ----------
+        kind : str, optional
+            One of the prediction's uncertainties, or "variance" for the variance of the gradient of
+            the last layer; what suits the prediction by default.
+        bias : bool
+            Whether that layer has a bias.
+        temperature : float, optional
+            Makes the label distribution from the prediction where it is not given itself.
+
+        """
+        if kind != "variance":
+            return self.prediction.uncertainty(kind)
+        norms_N = feature_norms(self.features, bias)
+        return gradient_variance(
+            norms_N, self.prediction.label_dispersion(temperature), self.prediction_type
+        )
+
+    def _check_agreement(self) -> None:
+        """Refuse two predictions that differ: which one is the model's is not for us to guess."""
+        logits_NC, probs_NC = self.logits, self.arrays["probs"]
+        xp = namespace(logits_NC, probs_NC)
+        to_probs = self.prediction.probabilities
+        furthest = max(
+            float(xp.max(xp.abs(to_probs(logits_NC[rows]) - probs_NC[rows])))
+            for rows in row_chunks(self.size, 24 * probs_NC.shape[1])
+        )
+        if furthest > AGREEMENT:
+            raise InputError(
+                "`logits` and `probs` that say the same",
+                f"probabilities that differ by up to {furthest:.2g}",
+                "pass one of them; a calibrated prediction goes into `label_probs`",
+            )
+
+    # -- the protocol of pools ---------------------------------------------------------------
+
+    @property
+    def shard(self) -> Shard:
+        """The whole pool as one shard."""
+        if self._shard is None:
+            self._shard = Shard(self, 0, self.size)
+        return self._shard
+
+    def map(self, question: Question, *args: Any) -> list[Any]:
+        """Return the answer of the one shard."""
+        return [question(self.shard, *args)]
+
+    def map_rows(self, question: Question, rows: np.ndarray, *args: Any) -> Any:
+        """Return the answer of the one shard."""
+        return question(self.shard, rows, *args)
+
+    def rows_here(self, rows: np.ndarray) -> tuple[ArrayPool, np.ndarray]:
+        """Return this pool."""
+        return self, rows
+
+    def take(self, rows: np.ndarray) -> ArrayPool:
+        """Return a pool of some of the items; what was not computed yet is computed for all."""
+        parts = {name: take_rows(array, rows) for name, array in self.arrays.items()}
+        ids = np.asarray(self.ids[rows]).tolist()
+        return ArrayPool(
+            **parts, labeled_features=self._labeled_features, ids=ids, loss=self.prediction.loss
+        )
+
+    def stored_bytes(self, names: Collection[str] | None = None) -> dict[str, int]:
+        """Return what each array that is on disk would take in memory."""
+        wanted = set(self.arrays) if names is None else set(names)
+        if "probs" in wanted and "probs" not in self.arrays:
+            wanted |= {"logits", "log_probs"}
+        return {
+            name: part.nbytes
+            for name, part in self.arrays.parts.items()
+            if name in wanted and part is not None and not callable(part) and is_stored(part)
+        }
+
+    def loaded(self, names: Collection[str]) -> ArrayPool:
+        """Return the same pool with the arrays `names` in memory."""
+        stored = self.stored_bytes(names)
+        if not stored:
+            return self
+        parts = {
+            name: load(array) if name in stored else array for name, array in self.arrays.items()
+        }
+        return ArrayPool(
+            **parts,
+            labeled_features=self._labeled_features,
+            ids=self.ids,
+            size=self.size,
+            loss=self.prediction.loss,
+        )
+
+    @property
+    def in_one_piece(self) -> bool:
+        """Whether all rows are in this process."""
+        return True
+
+    def with_labeled(self, features: Part) -> ArrayPool:
+        """Return the same pool beside other labelled features; None for those it has."""
+        if features is None:
+            return self
+        other = copy(self)
+        other._labeled_features, other._checked_labeled = features, None
+        other._shard = None
+        return other
+
+
+Outputs = ArrayPool
+"""The name that strategies of other packages may know it by."""
+
+
+class Shard:
+    """Consecutive rows of a pool, in one process.
+
+    The rows are a union of whole segments (see `sabal.core.arrays.SEGMENTS`), so that sums come out
+    as they would in one piece. What a question keeps in `kept` only saves time: a shard that is
+    read again gives the same answers.
+
+    Parameters
+    ----------
+    pool : ArrayPool
+        The rows.
+    start : int
+        The first of them, counted in the whole pool.
+    pool_size : int
+        The size of the whole pool.
+    ids : indexable, optional
+        The names of the rows, where these are not the row numbers.
+
+    """
+
+    def __init__(self, pool: ArrayPool, start: int, pool_size: int, ids: Any = None) -> None:
+        self.pool, self.ids = pool, ids
+        self.start, self.stop, self.pool_size = start, start + pool.size, pool_size
+        self.segments = [
+            slice(part.start - start, part.stop - start)
+            for part in segments_of(pool_size)
+            if start <= part.start < self.stop
+        ]
+        self.kept: dict[str, tuple[Any, Any]] = {}
+
+    def keep(self, name: str, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what was made for `key`; of every name the latest is kept."""
+        if name not in self.kept or self.kept[name][0] != key:
+            self.kept[name] = (key, make())
+        return self.kept[name][1]
+
+
+@dataclass(frozen=True)
+class TopRows:
+    """Some rows and their scores, best first."""
+
+    rows: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def of(cls, scores: np.ndarray, count: int, start: int = 0) -> TopRows:
+        """Return the best `count` of `scores`, the first of which is row `start`."""
+        chosen = top_k(scores, min(count, scores.size))
+        return cls(start + chosen, scores[chosen])
+
+    @staticmethod
+    def merge(parts: Sequence[TopRows], count: int) -> TopRows:
+        """Return the best `count` of all; of equal ones, the lower row."""
+        rows = np.concatenate([part.rows for part in parts])
+        scores = np.concatenate([part.scores for part in parts])
+        order = np.argsort(rows)
+        kept = order[top_k(scores[order], min(count, order.size))]
+        return TopRows(rows[kept], scores[kept])
+
+
+# -- questions ---------------------------------------------------------------------------------
+
+
+def has_uncertain_items(shard: Shard) -> bool:
+    """Return whether there is an item of which the model is not certain."""
+    return shard.pool.has("probs") and bool(np.any(shard.pool.uncertainty() > 0))
+
+
+def coordinates_at(shard: Shard, rows: np.ndarray) -> Array:
+    """Return what tells some rows apart."""
+    return take_rows(shard.pool.coordinates, rows - shard.start)
+
+
+def coordinate_norm_sums(shard: Shard) -> np.ndarray:
+    """Return the sum of ||h_j||^2 in each segment."""
+    coordinates_ND = shard.pool.coordinates
+    return np.array([row_norms_squared(coordinates_ND[rows]).sum() for rows in shard.segments])
+
+
+def arrays_at(shard: Shard, rows: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """Return some rows of the arrays called `names`."""
+    return {
+        name: to_numpy(take_rows(getattr(shard.pool, name), rows - shard.start)) for name in names
+    }
+
+
+def most_uncertain(shard: Shard, kind: str | None, count: int) -> TopRows:
+    """Return the most uncertain rows."""
+    return TopRows.of(shard.pool.uncertainty(kind), count, shard.start)
+
+
+def count_equal(shard: Shard, kind: str | None, score: float) -> int:
+    """Return how many rows have this uncertainty."""
+    return int(np.sum(shard.pool.uncertainty(kind) == score))
+
+
+def largest_priorities(
+    shard: Shard, kind: str | None, uniform: bool, count: int, seed: int
+) -> TopRows:
+    """Return the rows that come first in a sample (see `sabal.pools.sampling`)."""
+    size_N = np.ones(shard.pool.size) if uniform else shard.pool.uncertainty(kind)
+    return TopRows.of(priorities(size_N, shard.start, seed), count, shard.start)
+
+
+# -- gradients of the last layer ---------------------------------------------------------------
+
+
+def feature_norms(features_ND: Array, bias: bool) -> np.ndarray:
+    """Return ||h_j||^2, with the constant 1 of the bias in it."""
+    norms_N = row_norms_squared(features_ND) + float(bias)
+    check_square(norms_N.max(initial=0.0), "features")
+    return norms_N
+
+
+def gradient_variance(
+    norms_N: np.ndarray, dispersion_NC: Array, kind: type[Prediction]
+) -> np.ndarray:
+    """Return V_j of last-layer gradients: the prediction cancels in g_j(y) - a_j."""
+    with np.errstate(over="ignore"):
+        variance_N = norms_N * per_row(kind.variance, dispersion_NC)
+    check_square(variance_N.max(initial=0.0), "gradients")
+    return variance_N
+
+
+def float64_rows(pool: Pool, rows: np.ndarray) -> np.ndarray:
+    """Return what tells some items apart, in NumPy and float64."""
+    return to_host(pool.coordinates_of(rows))

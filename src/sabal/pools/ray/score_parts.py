@@ -1,0 +1,219 @@
+"""What a model is shown of a data set, and what it says of it: read and written in parts."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from sabal.core.arrays import as_array, to_numpy
+from sabal.core.checks import check_same_items
+from sabal.core.files import write_whole
+from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
+from sabal.pools.contents import PER_ITEM
+from sabal.pools.parquet import to_array
+from sabal.pools.pool import FILE_ARRAYS
+from sabal.pools.remote import ParquetFile, is_remote, parquet_files
+
+Batch = dict[str, np.ndarray]
+Score = Callable[[Batch], Mapping[str, Any]]
+"""What a model says of a batch: some of `features`, `logits`, `probs`, `log_probs`, ..."""
+
+MAX_PART_ROWS = 65_536
+"""A part that is longer is cut, where it can be."""
+
+
+class Part(Protocol):
+    """Some rows of a data set, which are scored by one worker and written to one file."""
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """The rows, at most `size` at a time."""
+
+
+@dataclass(frozen=True)
+class ParquetPart:
+    """Whole row groups of a Parquet file."""
+
+    file: ParquetFile
+    start: int
+    stop: int
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """The rows, at most `size` at a time."""
+        for batch in self.file.batches(None, self.start, self.stop, size):
+            yield {name: _column(batch.column(name), name) for name in batch.schema.names}
+
+
+@dataclass(frozen=True)
+class NpyPart:
+    """The same rows of several .npy files."""
+
+    files: dict[str, str]
+    start: int
+    stop: int
+
+    def batches(self, size: int) -> Iterator[Batch]:
+        """The rows, at most `size` at a time."""
+        arrays = {name: _mapped(path) for name, path in self.files.items()}
+        for start in range(self.start, self.stop, size):
+            rows = slice(start, min(start + size, self.stop))
+            yield {name: np.array(array[rows]) for name, array in arrays.items()}
+
+
+def parts_of(source: str | Path, batch_size: int, workers: int) -> list[Part]:
+    """The parts of a data set, in order: a few for every worker, if it is large enough."""
+    text = os.fspath(source)
+    folder = Path(text)
+    if not is_remote(text) and folder.is_dir() and any(folder.glob("*.npy")):
+        return _npy_parts(folder.absolute(), batch_size, workers)
+    if is_remote(text):
+        files = parquet_files(text)
+    elif folder.is_dir() or folder.suffix == ".parquet":
+        files = parquet_files(folder.absolute().as_uri())
+    else:
+        raise FileError(
+            "a .parquet file, or a folder of .parquet or .npy files",
+            text if folder.exists() else f"nothing at {text}",
+            "check the path",
+        )
+    size = sum(file.rows for file in files)
+    if not size:
+        raise FileError("a data set with rows", f"none in {text}", "check the path")
+    target = _rows_in_a_part(size, batch_size, workers)
+    return [part for file in files for part in _parquet_parts(file, target)]
+
+
+def _rows_in_a_part(rows: int, batch_size: int, workers: int) -> int:
+    wanted = min(MAX_PART_ROWS, math.ceil(rows / (4 * workers)))
+    return batch_size * max(1, math.ceil(wanted / batch_size))
+
+
+def _parquet_parts(file: ParquetFile, target: int) -> list[Part]:
+    """Row groups together, until they have so many rows: half a group would be decoded twice."""
+    bounds, end = [0], 0
+    for rows in file.groups:
+        end += rows
+        if end - bounds[-1] >= target:
+            bounds.append(end)
+    if end > bounds[-1]:
+        bounds.append(end)
+    return [ParquetPart(file, *pair) for pair in pairwise(bounds)]
+
+
+def _npy_parts(folder: Path, batch_size: int, workers: int) -> list[Part]:
+    files = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
+    arrays = {name: _mapped(path) for name, path in files.items()}
+    if any(array.ndim == 0 for array in arrays.values()):
+        raise FileError(f"arrays with rows in {folder}", "a single number", "save rows")
+    size = check_same_items(**arrays)
+    if not size:
+        raise FileError("a data set with rows", f"none in {folder}", "check the path")
+    step = _rows_in_a_part(size, batch_size, workers)
+    return [NpyPart(files, start, min(start + step, size)) for start in range(0, size, step)]
+
+
+def _mapped(path: str) -> np.ndarray:
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise FileError(f"a readable array in {path}", str(error), "write it again") from None
+
+
+def _column(column: Any, name: str) -> np.ndarray:
+    """Numbers as an array with a row for each item; else (texts, images, ...) an object each."""
+    column = getattr(column, "storage", column)
+    try:
+        return to_array(column, name, Path())
+    except FileError:
+        found = np.empty(len(column), dtype=object)
+        found[:] = column.to_pylist()
+        return found
+
+
+def write_scores(part: Part, score: Score, batch_size: int, path: Path) -> tuple[int, str]:
+    """Score a part and write it to a Parquet file; how many rows, and what columns it has."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows, schema = 0, None
+
+    def write(target: Path) -> None:
+        nonlocal rows, schema
+        writer = None
+        for batch in part.batches(batch_size):
+            table = pa.table(_columns(_scored(score, batch)))
+            if writer is None:
+                schema = table.schema
+                writer = pq.ParquetWriter(target, schema)
+            if table.schema != schema:
+                raise different(str(schema), str(table.schema))
+            writer.write_table(table)
+            rows += table.num_rows
+        if writer is not None:
+            writer.close()
+
+    write_whole(path, write)
+    return rows, str(schema)
+
+
+def different(first: str, other: str) -> InputError:
+    """The error for a model that says now this and now that."""
+    return InputError(
+        f"the same arrays for every batch ({first})", other, "return arrays of one shape and dtype"
+    )
+
+
+def _scored(score: Score, batch: Batch) -> dict[str, np.ndarray]:
+    """What `score` says of a batch, as a pool has it; ids pass through."""
+    size = len(next(iter(batch.values())))
+    said = score(batch)
+    if not isinstance(said, Mapping):
+        raise InputError(
+            "a dict of arrays from `score`", type(said).__name__, 'return {"features": ...}'
+        )
+    found: dict[str, np.ndarray] = {}
+    for name, value in said.items():
+        if name not in PER_ITEM:
+            raise UnknownNameError(
+                f"arrays named {', '.join(PER_ITEM)} from `score`",
+                repr(name),
+                did_you_mean(str(name), PER_ITEM, "leave it out"),
+            )
+        found[name] = np.asarray(value) if name == "id" else to_numpy(as_array(value, name))
+    if not set(found) & set(FILE_ARRAYS):
+        raise InputError(
+            f"some of {', '.join(FILE_ARRAYS)} from `score`",
+            " and ".join(found) or "nothing",
+            'return for instance {"features": ..., "logits": ...}',
+        )
+    if "id" in batch:
+        found.setdefault("id", batch["id"])
+    for name, array in found.items():
+        if array.ndim == 0 or array.shape[0] != size:
+            raise InputError(
+                f"`{name}` with a row for each of the {size} items of a batch",
+                f"shape {array.shape}",
+                "return one row for every row that came",
+            )
+    return found
+
+
+def _columns(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """Arrow columns: lists of one length where an item has more than one number."""
+    import pyarrow as pa
+
+    columns = {}
+    for name in PER_ITEM:
+        if name in arrays:
+            array = arrays[name]
+            values = pa.array(array.tolist() if name == "id" else array.reshape(-1))
+            for length in reversed(array.shape[1:]):
+                values = pa.FixedSizeListArray.from_arrays(values, length)
+            columns[name] = values
+    return columns

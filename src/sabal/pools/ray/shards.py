@@ -1,0 +1,76 @@
+"""The shards of a pool: which rows each has, and whoever holds them and answers for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from sabal.core.arrays import segments_of
+from sabal.pools.pool import Question
+
+
+class Workers(Protocol):
+    """Workers with a shard each; shard k has the rows `ranges[k]`."""
+
+    @property
+    def ranges(self) -> Sequence[tuple[int, int]]:
+        """First row, and row after the last, of every shard in order."""
+
+    def share(self, value: Any) -> Any:
+        """Return a stand-in for `value`, which many questions will carry: it is sent once."""
+
+    def ask(self, question: Question, *args: Any) -> list[Any]:
+        """Return what all shards answer to the question, in their order."""
+
+    def ask_each(self, question: Question, args: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        """Return what some shards answer, each with arguments of its own."""
+
+    def suspects(self) -> np.ndarray:
+        """Return some keys of ids that more than one item has; the shards compare them."""
+
+    def evidence(self) -> dict[str, Any]:
+        """Return what there is to say of the work so far."""
+
+
+def row_ranges(size: int, workers: int) -> list[tuple[int, int]]:
+    """Return the rows of every worker: whole segments, as evenly as can be."""
+    segments = segments_of(size)
+    workers = min(workers, len(segments))
+    bounds = [len(segments) * k // workers for k in range(workers + 1)]
+    return [(segments[low].start, segments[high - 1].stop) for low, high in pairwise(bounds)]
+
+
+def max_workers(size: int) -> int:
+    """Return how many workers a pool of `size` has work for."""
+    return len(segments_of(size))
+
+
+class RowsByShard:
+    """Row numbers in any order, by the shard that has them."""
+
+    def __init__(self, workers: Workers, rows: np.ndarray) -> None:
+        self.rows = np.asarray(rows, dtype=np.int64)
+        stops = [stop for _, stop in workers.ranges]
+        owners = np.searchsorted(stops, self.rows, side="right")
+        self._places = {int(k): np.flatnonzero(owners == k) for k in np.unique(owners)}
+
+    def args(self, *after: Any) -> dict[int, tuple[Any, ...]]:
+        """Return the arguments of a question about these rows, for every shard that has some."""
+        return {k: (self.rows[at], *after) for k, at in self._places.items()}
+
+    def join(self, answers: Mapping[int, Any]) -> Any:
+        """Return arrays with a row for each, out of what the shards said of theirs."""
+        first = next(iter(answers.values()))
+        if isinstance(first, dict):
+            return {n: self.join({k: each[n] for k, each in answers.items()}) for n in first}
+        if isinstance(first, tuple):
+            numbers = range(len(first))
+            return tuple(self.join({k: each[n] for k, each in answers.items()}) for n in numbers)
+        joined = np.concatenate([answers[k] for k in self._places])
+        order = np.concatenate(list(self._places.values()))
+        found = np.empty_like(joined)
+        found[order] = joined
+        return found

@@ -1,0 +1,420 @@
+"""Operators: n atoms that are reached a block at a time, so that none need be stored.
+
+An operator says how to make the atoms of some rows; questions about all of them (`correlate`,
+`combine`, `norms_squared`) are passes over the pool, answered block by block in the caller's array
+library on the caller's device. `gather` brings a few atoms into memory, in their own precision;
+`take` does so in NumPy and float64. An atom may have any shape (a vector, or a matrix for rank-one
+atoms).
+
+`Dense`, `RankOne` and `Fourier` are atoms in memory; `Computed` atoms are made when they are asked
+for; `Growing` collects atoms one by one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Self
+
+import numpy as np
+from array_api_compat import device, is_numpy_array
+
+from sabal.core.arrays import (
+    CHUNK_BYTES,
+    Array,
+    beside,
+    namespace,
+    row_chunks,
+    row_norms_squared,
+    segments_of,
+    take_rows,
+    to_host,
+    to_numpy,
+)
+
+MAX_BLOCK_ROWS = 4096
+"""A block has no more rows: a block of rows on disk has to be held."""
+
+
+class Operator(ABC):
+    """n atoms a_1 ... a_n of one shape."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of atoms."""
+
+    @property
+    @abstractmethod
+    def atom_shape(self) -> tuple[int, ...]:
+        """The shape of one atom."""
+
+    @property
+    @abstractmethod
+    def row_bytes(self) -> int:
+        """What a pass needs for one row of a block, besides the caller's arrays."""
+
+    @property
+    @abstractmethod
+    def atom_bytes(self) -> int:
+        """What one gathered atom takes."""
+
+    @abstractmethod
+    def block(self, rows: slice) -> Block:
+        """The atoms of consecutive rows."""
+
+    @abstractmethod
+    def gather(self, indices: np.ndarray) -> Block:
+        """The atoms at `indices`, where and as precise as they are."""
+
+    recomputes_atoms = False
+    """Whether a pass computes the atoms anew, rather than reading them."""
+
+    rounding = 0.0
+    """What rounding of the inputs leaves in an atom, as a share of the labels' deviation."""
+
+    def take(self, indices: np.ndarray) -> Block:
+        """The atoms at `indices`, in NumPy float64."""
+        return self.gather(indices).to_float64_numpy()
+
+    def blocks(self, segments: Sequence[slice] | None = None) -> Iterator[tuple[int, slice, Block]]:
+        """All atoms in order: the segment that a block lies in, its rows, and its atoms."""
+        min_bytes = CHUNK_BYTES // MAX_BLOCK_ROWS
+        for number, segment in enumerate(segments_of(self.size) if segments is None else segments):
+            rows_in = segment.stop - segment.start
+            for part in row_chunks(rows_in, max(self.row_bytes, min_bytes), CHUNK_BYTES):
+                rows = slice(segment.start + part.start, segment.start + part.stop)
+                yield number, rows, self.block(rows)
+
+    def correlate(self, direction: np.ndarray) -> np.ndarray:
+        """<a_j, direction> for every j."""
+        result_N = np.empty(self.size)
+        for _, rows, block in self.blocks():
+            result_N[rows] = block.correlate(direction)
+        return result_N
+
+    def combine(self, weights_N: np.ndarray) -> np.ndarray:
+        """sum_j w_j a_j."""
+        total = np.zeros(self.atom_shape)
+        for _, rows, block in self.blocks():
+            total += block.combine(weights_N[rows])
+        return total
+
+    def norms_squared(self) -> np.ndarray:
+        """||a_j||^2 for every j."""
+        result_N = np.empty(self.size)
+        for _, rows, block in self.blocks():
+            result_N[rows] = block.norms_squared()
+        return result_N
+
+
+class Block(Operator):
+    """Atoms in memory, made of arrays with one row per atom (`factors`)."""
+
+    @property
+    @abstractmethod
+    def factors(self) -> tuple[Array, ...]:
+        """The arrays, one row per atom, that the atoms are made of."""
+
+    @abstractmethod
+    def with_factors(self, factors: tuple[Array, ...]) -> Self:
+        """The same kind of atoms over other rows."""
+
+    @abstractmethod
+    def products_with(self, row: int) -> np.ndarray:
+        """<a_j, a_row> for every j: a column of the Gram matrix."""
+
+    @abstractmethod
+    def gram(self) -> np.ndarray:
+        """<a_i, a_j> for every pair."""
+
+    @property
+    def size(self) -> int:
+        return int(self.factors[0].shape[0])
+
+    @property
+    def row_bytes(self) -> int:
+        return sum(8 * int(np.prod(factor.shape[1:])) for factor in self.factors)
+
+    @property
+    def atom_bytes(self) -> int:
+        return sum(
+            factor.dtype.itemsize * int(np.prod(factor.shape[1:])) for factor in self.factors
+        )
+
+    def block(self, rows: slice) -> Self:
+        return self.with_factors(tuple(factor[rows] for factor in self.factors))
+
+    def gather(self, indices: np.ndarray) -> Self:
+        return self.with_factors(tuple(take_rows(factor, indices) for factor in self.factors))
+
+    def to_float64_numpy(self) -> Self:
+        """The same atoms in NumPy float64."""
+        return self.with_factors(tuple(to_host(factor) for factor in self.factors))
+
+    def to_numpy(self) -> Self:
+        """The same atoms in NumPy, as precise as they are."""
+        return self.with_factors(tuple(to_numpy(factor) for factor in self.factors))
+
+
+class Dense(Block):
+    """Atoms stored as the rows of a matrix."""
+
+    def __init__(self, atoms_NM: Array) -> None:
+        self.atoms_NM = atoms_NM
+
+    @property
+    def atom_shape(self) -> tuple[int, ...]:
+        return (int(self.atoms_NM.shape[1]),)
+
+    @property
+    def factors(self) -> tuple[Array, ...]:
+        return (self.atoms_NM,)
+
+    def with_factors(self, factors: tuple[Array, ...]) -> Self:
+        return type(self)(*factors)
+
+    def correlate(self, direction: np.ndarray) -> np.ndarray:
+        return to_host(self.atoms_NM @ beside(direction, self.atoms_NM))
+
+    def combine(self, weights_N: np.ndarray) -> np.ndarray:
+        # Sums of float32 products are closed per chunk and added up in float64.
+        total = np.zeros(self.atom_shape)
+        for rows in row_chunks(self.size, self.row_bytes):
+            chunk = self.atoms_NM[rows]
+            total += to_host(beside(weights_N[rows], chunk) @ chunk)
+        return total
+
+    def norms_squared(self) -> np.ndarray:
+        return row_norms_squared(self.atoms_NM)
+
+    def products_with(self, row: int) -> np.ndarray:
+        return to_host(self.atoms_NM @ self.atoms_NM[row])
+
+    def gram(self) -> np.ndarray:
+        xp = namespace(self.atoms_NM)
+        return to_host(self.atoms_NM @ xp.matrix_transpose(self.atoms_NM))
+
+
+class RankOne(Block):
+    """Atoms a_j = x_j (x) h_j kept as their two factors and never multiplied out (method.md 5).
+
+    With `constant`, h_j is the row of `right_ND` with a 1 appended (the bias of a linear layer);
+    the column of ones is not stored either. Memory n (C + D) instead of n C D.
+
+    right_norms_N: ||h_j||^2 where they are known: h_j is long, and its norm is asked for twice.
+    """
+
+    def __init__(
+        self,
+        left_NC: Array,
+        right_ND: Array,
+        *,
+        constant: bool,
+        right_norms_N: np.ndarray | None = None,
+    ) -> None:
+        self.left_NC = left_NC
+        self.right_ND = right_ND
+        self.constant = constant
+        self.right_norms_N = right_norms_N
+
+    @property
+    def atom_shape(self) -> tuple[int, ...]:
+        return (int(self.left_NC.shape[1]), int(self.right_ND.shape[1]) + self.constant)
+
+    @property
+    def row_bytes(self) -> int:
+        return 32 * int(self.left_NC.shape[1])
+
+    @property
+    def factors(self) -> tuple[Array, ...]:
+        return (self.left_NC, self.right_ND)
+
+    def with_factors(self, factors: tuple[Array, ...]) -> Self:
+        return type(self)(*factors, constant=self.constant)
+
+    def correlate(self, direction: np.ndarray) -> np.ndarray:
+        """<a_j, R> = x_j' R h_j, for all j at once ((H R') * X).sum(1)."""
+        xp = namespace(self.left_NC)
+        dimensions = self.right_ND.shape[1]
+        weights_DC = beside(direction[:, :dimensions].T, self.right_ND)
+        offset_C = beside(direction[:, dimensions], self.right_ND) if self.constant else None
+        result_N = np.empty(self.size)
+        for rows in row_chunks(self.size, self.row_bytes):
+            projected_NC = self.right_ND[rows] @ weights_DC
+            if offset_C is not None:
+                projected_NC += offset_C
+            result_N[rows] = to_host(xp.vecdot(projected_NC, self.left_NC[rows]))
+        return result_N
+
+    def combine(self, weights_N: np.ndarray) -> np.ndarray:
+        """sum_j w_j x_j (x) h_j = (X * w)' H."""
+        xp = namespace(self.left_NC)
+        dimensions = self.right_ND.shape[1]
+        total = np.zeros(self.atom_shape)
+        for rows in row_chunks(self.size, self.row_bytes):
+            left_NC = self.left_NC[rows]
+            weighted_NC = left_NC * beside(weights_N[rows], left_NC)[:, None]
+            total[:, :dimensions] += to_host(xp.matrix_transpose(weighted_NC) @ self.right_ND[rows])
+            if self.constant:
+                total[:, dimensions] += to_host(xp.sum(weighted_NC, axis=0))
+        return total
+
+    def norms_squared(self) -> np.ndarray:
+        """||x_j (x) h_j||^2 = ||x_j||^2 ||h_j||^2."""
+        right_N = self.right_norms_N
+        if right_N is None:
+            right_N = row_norms_squared(self.right_ND) + float(self.constant)
+        return row_norms_squared(self.left_NC) * right_N
+
+    def products_with(self, row: int) -> np.ndarray:
+        """<x_j (x) h_j, x_i (x) h_i> = (x_j' x_i) (h_j' h_i)."""
+        right_N = to_host(self.right_ND @ self.right_ND[row]) + float(self.constant)
+        return to_host(self.left_NC @ self.left_NC[row]) * right_N
+
+    def gram(self) -> np.ndarray:
+        right_NN = Dense(self.right_ND).gram() + float(self.constant)
+        return Dense(self.left_NC).gram() * right_NN
+
+
+class Fourier(Block):
+    """Atoms a_j = weight_j [cos(phase_j), sin(phase_j)]."""
+
+    def __init__(self, phase_NF: Array, weight_N: Array) -> None:
+        self.phase_NF = phase_NF
+        self.weight_N = weight_N
+
+    @property
+    def atom_shape(self) -> tuple[int, ...]:
+        return (2 * int(self.phase_NF.shape[1]),)
+
+    @property
+    def factors(self) -> tuple[Array, ...]:
+        return (self.phase_NF, self.weight_N)
+
+    def with_factors(self, factors: tuple[Array, ...]) -> Self:
+        return type(self)(*factors)
+
+    def correlate(self, direction: np.ndarray) -> np.ndarray:
+        """With x cos(phase) + y sin(phase) = r cos(phase - angle): one cosine instead of two."""
+        xp = namespace(self.phase_NF)
+        x_F, y_F = np.split(direction, 2)
+        angle_F, radius_F = np.arctan2(y_F, x_F), np.hypot(x_F, y_F)
+        wave_NF = self.phase_NF - beside(angle_F, self.phase_NF)
+        wave_NF = np.cos(wave_NF, out=wave_NF) if is_numpy_array(wave_NF) else xp.cos(wave_NF)
+        return to_host(self.weight_N) * to_host(wave_NF @ beside(radius_F, self.phase_NF))
+
+    def combine(self, weights_N: np.ndarray) -> np.ndarray:
+        xp = namespace(self.phase_NF)
+        weights_N = beside(weights_N * to_host(self.weight_N), self.phase_NF)
+        waves = (weights_N @ wave(self.phase_NF) for wave in (xp.cos, xp.sin))
+        return np.concatenate([to_host(wave) for wave in waves])
+
+    def norms_squared(self) -> np.ndarray:
+        """cos^2 + sin^2 = 1: the norm is known without either."""
+        return to_host(self.weight_N) ** 2 * self.phase_NF.shape[1]
+
+    def products_with(self, row: int) -> np.ndarray:
+        return self.dense().products_with(row)
+
+    def gram(self) -> np.ndarray:
+        return self.dense().gram()
+
+    def dense(self) -> Dense:
+        """The atoms written out."""
+        xp = namespace(self.phase_NF)
+        n, frequencies = self.phase_NF.shape
+        atoms_NM = xp.empty(
+            (n, 2 * frequencies), dtype=self.phase_NF.dtype, device=device(self.phase_NF)
+        )
+        # In place: joined by `concat`, the atoms would be there twice.
+        atoms_NM[:, :frequencies] = xp.cos(self.phase_NF)
+        atoms_NM[:, frequencies:] = xp.sin(self.phase_NF)
+        atoms_NM *= self.weight_N[:, None]
+        return Dense(atoms_NM)
+
+
+class Computed(Operator):
+    """Atoms that are made when they are asked for, from what is known of their rows.
+
+    make: the atoms of a slice or an array of rows. for_passes: the same in a form that passes
+        read faster, if there is one. recomputes_atoms, rounding: see `Operator`.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[slice | np.ndarray], Block],
+        *,
+        size: int,
+        row_bytes: int,
+        for_passes: Callable[[slice], Block] | None = None,
+        recomputes_atoms: bool = False,
+        rounding: float = 0.0,
+    ) -> None:
+        self._make = make
+        self._for_passes = for_passes or make
+        self._size = size
+        self._row_bytes = row_bytes
+        self.recomputes_atoms = recomputes_atoms
+        self.rounding = rounding
+        empty = make(slice(0, 0))
+        self._atom_shape, self._atom_bytes = empty.atom_shape, empty.atom_bytes
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def atom_shape(self) -> tuple[int, ...]:
+        return self._atom_shape
+
+    @property
+    def row_bytes(self) -> int:
+        return self._row_bytes
+
+    @property
+    def atom_bytes(self) -> int:
+        return self._atom_bytes
+
+    def block(self, rows: slice) -> Block:
+        return self._for_passes(rows)
+
+    def gather(self, indices: np.ndarray) -> Block:
+        """In parts, smaller ones than in a pass: rows are copied, and atoms may be written out."""
+        parts = list(row_chunks(indices.size, 2 * self._row_bytes))
+        if len(parts) < 2:
+            return self._make(indices)
+        first = self._make(indices[parts[0]])
+        factors = tuple(_room_for(indices.size, factor) for factor in first.factors)
+        for rows in parts:
+            made = first if rows.start == 0 else self._make(indices[rows])
+            for whole, factor in zip(factors, made.factors, strict=True):
+                whole[rows] = factor
+        return first.with_factors(factors)
+
+
+def _room_for(count: int, like: Array) -> Array:
+    shape = (count, *like.shape[1:])
+    return namespace(like).empty(shape, dtype=like.dtype, device=device(like))
+
+
+class Growing:
+    """Atoms added one at a time, with room for `capacity` of them (no copy as it grows)."""
+
+    def __init__(self, like: Block, capacity: int) -> None:
+        self._like = like
+        self._storage = tuple(
+            np.empty((capacity, *f.shape[1:]), dtype=f.dtype) for f in like.factors
+        )
+        self.size = 0
+
+    def add(self, source: Block) -> None:
+        """Append the atoms of `source`."""
+        for stored, factor in zip(self._storage, source.factors, strict=True):
+            stored[self.size : self.size + source.size] = factor
+        self.size += source.size
+
+    @property
+    def atoms(self) -> Block:
+        """The atoms added so far (a view)."""
+        return self._like.with_factors(tuple(stored[: self.size] for stored in self._storage))

@@ -1,0 +1,68 @@
+"""BALD: how much a label would say about the model's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sabal.core.arrays import top_k
+from sabal.pools.pool import Pool, Shard, TopRows
+from sabal.predictions.uncertainty import most_informative
+from sabal.selection import Selection
+from sabal.strategies.base import Strategy, make_selection
+
+NOTHING = 1e-12
+"""Scores up to this size (nats, or probability) are rounding, and count as zero."""
+
+
+@dataclass(frozen=True)
+class Bald(Strategy):
+    """The items whose labels would each say most about the parameters: I(y; theta | x).
+
+    Each item is judged on its own, so near-copies of one informative item are all taken; see
+    `BatchBald` for the joint information of a batch.
+    """
+
+    name: ClassVar[str] = "bald"
+    needs: ClassVar[tuple[str, ...]] = ("log_probs",)
+    paper: ClassVar[str] = "Houlsby et al. 2011, eq. 2"
+    cost: ClassVar[str] = "O(n K C)"
+    streams: ClassVar[bool] = True
+
+    def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
+        """Return the top b of the mutual information; of equal ones, the first in the pool."""
+        top = TopRows.merge(pool.map(most_informative_rows, budget), budget)
+        samples = pool.map(posterior_samples)[0]
+        warnings: tuple[str, ...] = ()
+        if top.scores.max() <= NOTHING:
+            warnings = (f"{why_zero(samples)}: the batch is simply the first {budget} items",)
+        return make_selection(
+            self,
+            pool,
+            top.rows,
+            top.scores,
+            evidence={"posterior_samples": samples},
+            warnings=warnings,
+        )
+
+
+def most_informative_rows(shard: Shard, count: int) -> TopRows:
+    """Return the rows of the largest mutual information."""
+    log_probs_NKC = shard.pool.log_probs
+    items, information = most_informative(log_probs_NKC, count, rank=lambda score: score)
+    best = top_k(information, min(count, items.size))
+    return TopRows(shard.start + items[best], information[best])
+
+
+def posterior_samples(shard: Shard) -> int:
+    """Return how many posterior samples there are."""
+    return int(shard.pool.log_probs.shape[1])
+
+
+def why_zero(samples: int) -> str:
+    """Return why no item has any mutual information."""
+    if samples == 1:
+        return "the mutual information is 0 everywhere, as there is only one posterior sample"
+    return f"the mutual information is 0 everywhere: all {samples} posterior samples agree"

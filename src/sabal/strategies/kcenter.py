@@ -1,0 +1,155 @@
+"""k-center: each pick is the item furthest from all centres so far.
+
+A distance to the nearest pick can only shrink, so an old one bounds today's from above, and most
+items need no new one for most picks. That replaces a pass over the pool per pick, exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sabal.core.arrays import (
+    Array,
+    beside,
+    namespace,
+    power_of_two,
+    row_chunks,
+    row_norms_squared,
+    take_rows,
+    to_host,
+    to_numpy,
+    top_k,
+)
+from sabal.pools.pool import ArrayPool
+from sabal.selection import Selection
+from sabal.sparse.operators import Dense
+from sabal.strategies.base import Strategy, make_selection
+
+CANDIDATES, CENTRES = 2048, 1024
+"""How many items are picked among at a time, and centres that one product compares with."""
+
+
+@dataclass(frozen=True)
+class KCenter(Strategy):
+    """Furthest first: each pick is the item furthest from all centres so far (Euclidean).
+
+    The greedy 2-approximation of the k-centre problem (Sener & Savarese 2018, Algorithm 1).
+    Labelled items are the first centres. Without any the first centre is drawn at random, as is
+    usual; its score is the covering radius that it leaves.
+    """
+
+    name: ClassVar[str] = "kcenter"
+    needs: ClassVar[tuple[str, ...]] = ("features",)
+    paper: ClassVar[str] = "Sener & Savarese 2018"
+    cost: ClassVar[str] = "O(n d b) at worst, most of it never done"
+
+    def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
+        """Return the picks in order; scores are distances to the nearest centre when picked."""
+        labeled_LD = pool.labeled_features if pool.has("labeled_features") else None
+        # One pick more than asked for: its distance is how far the batch leaves any item.
+        search = _FurthestFirst(pool.features, labeled_LD, min(budget + 1, pool.size))
+        if labeled_LD is None:
+            search.choose(int(rng.integers(pool.size)))
+        search.run()
+        distances = search.unit * np.sqrt(np.append(search.squared, 0.0)[: budget + 1])
+        if labeled_LD is None:
+            distances[0] = distances[1]
+        radius, labeled = float(distances[budget]), search.count - len(search.chosen)
+        evidence = {"covering_radius": radius, "labeled": labeled, "rounds": search.rounds}
+        chosen = np.asarray(search.chosen[:budget])
+        return make_selection(self, pool, chosen, distances[:budget], evidence=evidence)
+
+
+class _FurthestFirst:
+    """Furthest first with lazy distances.
+
+    bound_N holds the squared distance of each item to the nearest of the first seen_N[j] centres
+    (-inf once chosen): an upper bound. A round refreshes the items with the largest bounds, each
+    against the centres it has not seen, and picks among them for as long as the best of them
+    beats every other item's bound. All others wait, often for ever.
+
+    The nearest centre is found by a matrix product in the caller's library; the distance to it is
+    then computed from differences in float64, so that copies of a centre are at exactly 0, equal
+    distances are equal, and bounds are bounds in every library and dtype.
+    """
+
+    def __init__(self, features_ND: Array, labeled_LD: Array | None, picks: int) -> None:
+        n, dimensions = features_ND.shape
+        self.features_ND = features_ND
+        self.unit = power_of_two(features_ND, labeled_LD)
+        # ||x||^2 - 2 x.c + ||c||^2 loses digits to an offset that all features share.
+        self.mean_D = Dense(features_ND).combine(np.full(n, 1.0 / n)) / self.unit
+        self.count = 0 if labeled_LD is None else labeled_LD.shape[0]
+        self.centres_ED = np.empty((self.count + picks, dimensions))
+        if labeled_LD is not None:
+            self.centres_ED[: self.count] = to_host(labeled_LD) / self.unit
+        self.bound_N, self.seen_N = np.full(n, np.inf), np.zeros(n, dtype=np.int64)
+        self.chosen: list[int] = []
+        self.squared: list[float] = []
+        self.picks, self.rounds = picks, 0
+
+    def choose(self, item: int, squared: float = 0.0) -> None:
+        """Make `item` a centre."""
+        self.centres_ED[self.count] = to_host(self.features_ND[item]) / self.unit
+        self.count += 1
+        self.chosen.append(item)
+        self.squared.append(squared)
+        self.bound_N[item] = -np.inf
+
+    def run(self) -> None:
+        """Make one pass over the pool, then rounds until all is picked."""
+        n, dimensions = self.features_ND.shape
+        for rows in row_chunks(n, 8 * (3 * dimensions + CENTRES)):
+            self._refresh(np.arange(rows.start, rows.stop))
+        while len(self.chosen) < self.picks:
+            self.rounds += 1
+            self._round(np.sort(top_k(self.bound_N, min(CANDIDATES, n))))
+
+    def _round(self, rows_K: np.ndarray) -> None:
+        """Pick among `rows_K` while no other item can be further."""
+        from scipy.spatial.distance import cdist
+
+        others_N = self.bound_N.copy()
+        others_N[rows_K] = -np.inf
+        # Of equally far items the first is taken: an equal bound outside counts if it is earlier.
+        rival = int(np.argmax(others_N))
+        bound = others_N[rival]
+        block_KD = self._refresh(rows_K)
+        bound_K = self.bound_N[rows_K]
+        while rows_K.size and len(self.chosen) < self.picks:
+            k = int(np.argmax(bound_K))
+            if bound_K[k] < bound or (bound_K[k] == bound and rows_K[k] > rival):
+                break
+            self.choose(int(rows_K[k]), float(bound_K[k]))
+            bound_K = np.minimum(bound_K, cdist(block_KD, block_KD[k : k + 1], "sqeuclidean")[:, 0])
+            bound_K[k] = -np.inf
+            self.bound_N[rows_K], self.seen_N[rows_K] = bound_K, self.count
+            able_K = bound_K >= bound
+            if 2 * np.count_nonzero(able_K) < able_K.size:
+                # Most cannot be picked in this round any more: stop carrying them along.
+                rows_K, block_KD, bound_K = rows_K[able_K], block_KD[able_K], bound_K[able_K]
+
+    def _refresh(self, rows_K: np.ndarray) -> np.ndarray:
+        """Bring the bounds of `rows_K` up to date; their features, in float64 and in `unit`s."""
+        xp = namespace(self.features_ND)
+        block_KD = np.empty((rows_K.size, self.mean_D.size))
+        # Rows that have waited about equally long share a product.
+        by_age_K = np.argsort(self.seen_N[rows_K], kind="stable")
+        for group in np.array_split(by_age_K, min(8, rows_K.size)):
+            rows = rows_K[group]
+            raw_RD = take_rows(self.features_ND, rows)
+            block_KD[group] = to_host(raw_RD) / self.unit
+            centred_RD = raw_RD / self.unit - beside(self.mean_D, raw_RD)
+            for start in range(self.seen_N[rows[0]], self.count, CENTRES):
+                centres_PD = self.centres_ED[start : min(start + CENTRES, self.count)]
+                centred_PD = centres_PD - self.mean_D
+                norms_P = beside(row_norms_squared(centred_PD), raw_RD)
+                products_RP = centred_RD @ xp.matrix_transpose(beside(centred_PD, raw_RD))
+                nearest_R = to_numpy(xp.argmin(norms_P - 2.0 * products_RP, axis=1))
+                fresh_R = row_norms_squared(block_KD[group] - centres_PD[nearest_R])
+                self.bound_N[rows] = np.minimum(self.bound_N[rows], fresh_R)
+        self.seen_N[rows_K] = self.count
+        return block_KD

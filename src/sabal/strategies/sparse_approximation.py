@@ -1,0 +1,268 @@
+"""Sparse approximation: a weighted batch whose loss stands in for the loss of the pool.
+
+The strategies of the paper, `sabal-greedy` and `sabal-iht`, and `sabal-kernel`, the same problem
+over random-feature atoms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sabal.core.checks import check_choice, check_flag, check_number
+from sabal.errors import InputError
+from sabal.pools.pool import Pool, TopRows
+from sabal.selection import Selection
+from sabal.sparse.greedy import Greedy
+from sabal.sparse.iht import ProximalIHT
+from sabal.sparse.items import most_uncertain_items
+from sabal.sparse.problem import Problem, Solution, Solver
+from sabal.sparse.refit import refit
+from sabal.sparse.spec import NO_FEATURES, ProblemSpec
+from sabal.strategies.base import Strategy, make_selection
+
+RANDOM_BATCHES = 5
+"""How many random batches the evidence compares with."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseApproximation(Strategy):
+    """Builds a Problem from the pool and lets a solver choose.
+
+    Parameters
+    ----------
+    atoms : str
+        The kind of atoms (see `kinds` of each strategy).
+    uncertainty : str, optional
+        "variance", "margin", "entropy", "mutual-information" or "predictive-variance"; what suits
+        the atoms and the loss by default.
+    alpha, beta : float
+        The weight of uncertainty, and of weights near 1.
+    candidates : float, optional
+        Look only at the candidates * budget most uncertain items; at all by default.
+    bias : bool
+        Whether gradients include the last layer's bias.
+    temperature : float, optional
+        Makes the label distribution from the prediction when `label_probs` is not given.
+    refit : bool
+        Whether the weights of the chosen items are optimised at the end (NNLS).
+
+    """
+
+    streams: ClassVar[bool] = True
+    losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid", "squared")
+    kinds: ClassVar[tuple[str, ...]]
+
+    atoms: str
+    uncertainty: str | None = None
+    alpha: float = 1.0
+    beta: float = 1.0
+    candidates: float | None = None
+    bias: bool = True
+    temperature: float | None = None
+    refit: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_atoms()
+        check_flag(self.refit, "refit")
+        if self.candidates is not None:
+            check_number(self.candidates, "candidates", above=0.0)
+            if self.candidates < 1:
+                raise InputError(
+                    "`candidates` of at least 1 (a multiple of the budget)",
+                    str(self.candidates),
+                    "pass for instance candidates=10",
+                )
+        self.spec("gradient" if self.atoms == "auto" else self.atoms)
+        self.solver()
+
+    def _check_atoms(self) -> None:
+        check_choice(self.atoms, "atoms", self.kinds)
+
+    def spec(self, kind: str) -> ProblemSpec:
+        """Return how the Problem is made with atoms of `kind`."""
+        return ProblemSpec(
+            atoms=kind,
+            uncertainty=self.uncertainty,
+            alpha=self.alpha,
+            beta=self.beta,
+            bias=self.bias,
+            temperature=self.temperature,
+        )
+
+    def solver(self) -> Solver:
+        """Return the solver with this strategy's options."""
+        raise TypeError(f"{type(self).__name__} has no solver")
+
+    def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
+        """Build the problem, solve it, and report."""
+        kind = self.atoms
+        if kind == "auto":
+            kind = "posterior" if pool.has("log_probs") else "gradient"
+        spec = self.spec(kind)
+        rows, part = None, pool
+        if self.candidates is not None and self.candidates * budget < pool.size:
+            count = int(self.candidates * budget)
+            top = TopRows.merge(pool.map(most_uncertain_items, spec, count), count)
+            rows = np.sort(top.rows)
+            part = pool.take(rows)
+        problem = spec.problem(part, budget, rng)
+        if kind == "kernel" and not pool.has("features"):
+            problem = replace(problem, warnings=(*problem.warnings, NO_FEATURES))
+        solution = self.solver().solve(problem)
+        if self.refit:
+            solution = refit(problem, solution)
+        return make_selection(
+            self,
+            pool,
+            solution.indices if rows is None else rows[solution.indices],
+            solution.scores,
+            weights=solution.weights,
+            evidence=self._evidence(problem, solution, kind, rng),
+            warnings=problem.warnings,
+        )
+
+    def _evidence(
+        self, problem: Problem, solution: Solution, kind: str, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        return {
+            "atoms": kind,
+            "candidates": problem.size,
+            "objective": solution.objective,
+            "bias": solution.bias,
+            "variance": solution.variance,
+            "regulariser": solution.objective - solution.bias + solution.variance,
+            "random_batch": random_batch_figures(problem, rng),
+            "zero_weights": int(np.sum(solution.weights == 0)),
+            "passes": solution.passes,
+            "iterations": solution.iterations,
+        }
+
+
+def random_batch_figures(problem: Problem, rng: np.random.Generator) -> dict[str, float]:
+    """Return the mean objective, bias and variance of random batches with weights of 1."""
+    batches = [
+        rng.choice(problem.size, size=problem.budget, replace=False) for _ in range(RANDOM_BATCHES)
+    ]
+    figures = [problem.figures(batch, np.ones(problem.budget)) for batch in batches]
+    return {key: float(np.mean([each[key] for each in figures])) for key in figures[0]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperMethod(SparseApproximation):
+    """The paper's realisation: gradient atoms, or posterior atoms where there is a posterior.
+
+    Parameters
+    ----------
+    atoms : {"auto", "gradient", "posterior"}
+        "auto" is posterior where `log_probs` are given.
+    scale : {"free", "literal"}
+        Units that mean the same on every data set, or those of the paper.
+
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("features|log_probs", "probs")
+    kinds: ClassVar[tuple[str, ...]] = ("auto", "gradient", "posterior")
+
+    atoms: str = "auto"
+    scale: str = "free"
+
+    def _check_atoms(self) -> None:
+        if self.atoms in SabalKernel.kinds:
+            raise InputError(
+                f"`atoms` as one of {', '.join(self.kinds)}",
+                repr(self.atoms),
+                f"pass strategy={SabalKernel.name!r} for these",
+            )
+        super()._check_atoms()
+
+    def spec(self, kind: str) -> ProblemSpec:
+        """Return how the Problem is made with atoms of `kind`."""
+        return replace(super().spec(kind), scale=self.scale)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SabalGreedy(PaperMethod):
+    """The paper's method with greedy selection (Algorithm 1).
+
+    Parameters
+    ----------
+    score, step, refresh
+        See `sabal.Greedy`.
+
+    """
+
+    name: ClassVar[str] = "sabal-greedy"
+    paper: ClassVar[str] = "Shen et al. 2022, Algorithm 1"
+    cost: ClassVar[str] = "O(n m) a pass, about 12 passes"
+
+    score: str = "optimal-step"
+    step: float = 1.0
+    refresh: int | str = "auto"
+
+    def solver(self) -> Solver:
+        """Return Greedy with this strategy's options."""
+        return Greedy(score=self.score, step=self.step, refresh=self.refresh)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SabalIHT(PaperMethod):
+    """The paper's method with proximal iterative hard thresholding (Algorithm 2).
+
+    Parameters
+    ----------
+    prox, iterations, tol
+        See `sabal.ProximalIHT`.
+
+    """
+
+    name: ClassVar[str] = "sabal-iht"
+    paper: ClassVar[str] = "Shen et al. 2022, Algorithm 2"
+    cost: ClassVar[str] = "O(n m) per iteration"
+
+    prox: str = "exact"
+    iterations: int = 300
+    tol: float = 1e-5
+
+    def solver(self) -> Solver:
+        """Return ProximalIHT with this strategy's options."""
+        return ProximalIHT(prox=self.prox, iterations=self.iterations, tol=self.tol)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SabalKernel(SparseApproximation):
+    """The mean of the pool matched in a kernel: the paper's problem over random-feature atoms.
+
+    Parameters
+    ----------
+    atoms : {"kernel", "curvature"}
+        Random Fourier features weighted by uncertainty, or random features of the curvature of the
+        last layer's loss.
+    width : int, optional
+        The length of an atom (kernel 1,024 and curvature 2,048 by default).
+    score, step, refresh
+        See `sabal.Greedy`.
+
+    """
+
+    name: ClassVar[str] = "sabal-kernel"
+    needs: ClassVar[tuple[str, ...]] = ("features|probs",)
+    paper: ClassVar[str] = "Shen et al. 2022, over random features"
+    cost: ClassVar[str] = "O(n d m) a pass, about 3 passes"
+    kinds: ClassVar[tuple[str, ...]] = ("kernel", "curvature")
+
+    atoms: str = "kernel"
+    width: int | None = None
+    score: str = "optimal-step"
+    step: float = 1.0
+    refresh: int | str = "auto"
+
+    def spec(self, kind: str) -> ProblemSpec:
+        """Return how the Problem is made with atoms of `kind`."""
+        return replace(super().spec(kind), width=self.width)
+
+    def solver(self) -> Solver:
+        """Return Greedy with this strategy's options."""
+        return Greedy(score=self.score, step=self.step, refresh=self.refresh)

@@ -1,0 +1,125 @@
+"""TypiClust: the typical items of many clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sabal.core.arrays import top_k
+from sabal.core.checks import check_whole
+from sabal.pools.pool import ArrayPool
+from sabal.selection import Selection
+from sabal.strategies.base import Strategy, make_selection
+from sabal.strategies.clustering import k_means, normalized_points, rank_in_group
+
+NEIGHBOUR_ITEMS = 5_000
+"""In a larger cluster neighbours are looked for among this many of its items."""
+
+NO_DISTANCE = 1e-7
+"""Mean distances below this share of the features' magnitude are rounding."""
+
+
+@dataclass(frozen=True)
+class TypiClust(Strategy):
+    """The typical items of many clusters: a batch to start with (TPC_RP; Hacohen et al. 2022).
+
+    Looks at features only, of which distances should mean something. Pool and labelled items are
+    put into min(labelled + b, max_clusters) clusters. Then, b times, the cluster with the fewest
+    labelled or picked items (of these, the largest) gives its most typical item that is left.
+    Typicality is the inverse of the mean distance to the nearest neighbours in the cluster; items
+    picked before stay neighbours (the authors' code drops them), and in clusters of more than
+    5,000 items neighbours are looked for among a random 5,000.
+
+    Parameters
+    ----------
+    max_clusters : int
+        No more clusters than this; with a larger batch they give several items each.
+    min_size : int
+        Smaller clusters give only when the others are used up.
+    neighbours : int
+        How many neighbours typicality is measured by.
+
+    """
+
+    name: ClassVar[str] = "typiclust"
+    needs: ClassVar[tuple[str, ...]] = ("features",)
+    paper: ClassVar[str] = "Hacohen et al. 2022"
+    cost: ClassVar[str] = "k-means, and O(d size^2) per cluster (up to 5,000 items)"
+
+    max_clusters: int = 500
+    min_size: int = 5
+    neighbours: int = 20
+
+    def __post_init__(self) -> None:
+        check_whole(self.max_clusters, "max_clusters")
+        check_whole(self.min_size, "min_size")
+        check_whole(self.neighbours, "neighbours")
+
+    def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
+        """Return the picks in order; scores are typicalities."""
+        n = pool.size
+        labeled_LD = pool.labeled_features if pool.has("labeled_features") else None
+        points_MD, unit = normalized_points(pool.features, labeled_LD)
+        clusters = min(len(points_MD) - n + budget, self.max_clusters)
+        cluster_M = k_means(points_MD, clusters, rng)
+        size_C = np.bincount(cluster_M, minlength=clusters)
+        labeled_C = np.bincount(cluster_M[n:], minlength=clusters)
+
+        # Whose turn it is: the k-th item that cluster c gives finds labelled_c + k before it.
+        turn_N = labeled_C[cluster_M[:n]] + rank_in_group(cluster_M[:n])
+        small_C = size_C < self.min_size
+        keys = (cluster_M[:n], -size_C[cluster_M[:n]], turn_N, small_C[cluster_M[:n]])
+        giver_B = cluster_M[np.lexsort(keys)[:budget]]
+
+        chosen_B, scores_B = np.empty(budget, dtype=np.int64), np.empty(budget)
+        for c in np.unique(giver_B):
+            turns = np.flatnonzero(giver_B == c)
+            members = np.flatnonzero(cluster_M == c)
+            with np.errstate(over="ignore"):
+                # Distances among subnormal numbers have no finite reciprocal.
+                typicality = self._typicality(points_MD[members], rng) / unit
+            typicality = np.minimum(typicality, np.finfo(np.float64).max)
+            in_pool = np.count_nonzero(members < n)
+            best = top_k(typicality[:in_pool], turns.size)
+            chosen_B[turns], scores_B[turns] = members[best], typicality[best]
+        from_small = int(np.count_nonzero(small_C[giver_B]))
+        warnings = []
+        if from_small:
+            warnings.append(
+                f"{from_small} of {budget} items are from clusters of fewer than {self.min_size}"
+            )
+        if size_C[giver_B].max() > NEIGHBOUR_ITEMS:
+            warnings.append(
+                f"in clusters of more than {NEIGHBOUR_ITEMS} items, neighbours were looked for "
+                "among a random sample of that size"
+            )
+        evidence = {
+            "clusters": int(np.count_nonzero(size_C)),
+            "clusters_used": int(np.unique(giver_B).size),
+            "from_small_clusters": from_small,
+            "largest_cluster": int(size_C.max()),
+        }
+        return make_selection(
+            self, pool, chosen_B, scores_B, evidence=evidence, warnings=tuple(warnings)
+        )
+
+    def _typicality(self, points_MD: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """Return 1 / mean distance to the nearest neighbours (their eq. 1); 0 for a lone item."""
+        from sklearn.neighbors import NearestNeighbors
+
+        m = len(points_MD)
+        if m == 1:
+            return np.zeros(1)
+        known = np.arange(m)
+        if m > NEIGHBOUR_ITEMS:
+            known = np.sort(rng.choice(m, size=NEIGHBOUR_ITEMS, replace=False))
+        k = min(self.neighbours, known.size - 1)
+        nearest = NearestNeighbors(n_neighbors=k + 1).fit(points_MD[known])
+        # Searched in blocks by scikit-learn, so never all pairs at once.
+        distances_MK = nearest.kneighbors(points_MD)[0].astype(np.float64)
+        # Among known items the first neighbour is the item itself; others have one to spare.
+        total_M = distances_MK[:, :k].sum(axis=1)
+        total_M[known] = distances_MK[known, 1:].sum(axis=1)
+        return 1.0 / np.maximum(total_M / k, NO_DISTANCE)

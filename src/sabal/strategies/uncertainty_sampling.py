@@ -1,0 +1,64 @@
+"""Uncertainty sampling: the b items that the model is least certain of, each judged on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sabal.pools.pool import Pool, count_equal
+from sabal.selection import Selection
+from sabal.strategies.base import Strategy, make_selection
+
+
+@dataclass(frozen=True)
+class UncertaintySampling(Strategy):
+    """Ranks by an uncertainty of the prediction; of equal items, the lower row comes first."""
+
+    needs: ClassVar[tuple[str, ...]] = ("probs",)
+    cost: ClassVar[str] = "O(n C)"
+    streams: ClassVar[bool] = True
+    losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid")
+
+    def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
+        """Return the top b by the uncertainty that has the strategy's name."""
+        top = pool.top(self.name, budget)
+        level = sum(pool.map(count_equal, self.name, float(top.scores[-1])))
+        return make_selection(
+            self, pool, top.rows, top.scores, warnings=_tie_warning(top.scores, level)
+        )
+
+
+@dataclass(frozen=True)
+class Entropy(UncertaintySampling):
+    """The largest entropy of the prediction."""
+
+    name: ClassVar[str] = "entropy"
+    paper: ClassVar[str] = "Shannon 1948; Settles 2009"
+
+
+@dataclass(frozen=True)
+class Margin(UncertaintySampling):
+    """The smallest margin between the two best classes."""
+
+    name: ClassVar[str] = "margin"
+    paper: ClassVar[str] = "Scheffer et al. 2001"
+
+
+@dataclass(frozen=True)
+class LeastConfidence(UncertaintySampling):
+    """The smallest probability of the best class."""
+
+    name: ClassVar[str] = "least-confidence"
+    paper: ClassVar[str] = "Lewis and Gale 1994"
+    losses: ClassVar[tuple[str, ...]] = ("softmax",)
+
+
+def _tie_warning(scores: np.ndarray, level: int) -> tuple[str, ...]:
+    """Return a warning if `level` items of the pool, more than in the batch, score as its last."""
+    taken = int(np.sum(scores == scores[-1]))
+    if level == taken:
+        return ()
+    left_out = level - taken
+    return (f"{taken} of the {len(scores)} items score the same as {left_out} that were left out",)
