@@ -22,11 +22,11 @@ from research.study.definitions import Configuration, Task, digest_of, experimen
 from research.study.lines import append_line, read_lines
 from sabal.core.checks import check_whole
 from sabal.errors import SabalError, SabalWarning
-from sabal.loop.rounds import Learner, round_seed
+from sabal.loop import Learner, round_seed
 from sabal.pools.outputs import Outputs
 from sabal.simulate.curves import Point
-from sabal.simulate.parallel import side_by_side
-from sabal.simulate.runner import learner_of
+from sabal.simulate.parallel import run_parallel
+from sabal.simulate.runner import make_learner
 from sabal.sparse.formulate import Formulation, LocalPool
 
 FILE = "corrections.csv"
@@ -126,7 +126,7 @@ def measure(
 
     if states:
         try:
-            side_by_side([partial(_told, *state, data) for state in states], jobs, hear)
+            run_parallel([partial(_told, *state, data) for state in states], jobs, hear)
         except BrokenProcessPool:
             raise SabalError(
                 "workers that come to the end of their states",
@@ -156,7 +156,7 @@ def _steps(task: Task, seed: int, number: int, data: Path | None) -> Iterator[St
     dataset = prepared(task, seed, data)
     experiment = experiment_of(task, PAPER[0], seed)
     pool, held_out = experiment.split(len(dataset.x_train))
-    learner = learner_of(experiment, dataset, pool, held_out)
+    learner = make_learner(experiment, dataset, pool, held_out)
     labels_N = dataset.y_train[pool]
     order = _order(task, labels_N, seed)
     count = task.labels[number]
@@ -164,7 +164,7 @@ def _steps(task: Task, seed: int, number: int, data: Path | None) -> Iterator[St
 
     def learn(items: np.ndarray, after: int) -> float:
         learner.train(items, labels_N[items], None, round_seed(seed, after, "train"))
-        return 100.0 * learner.metrics()["accuracy"]
+        return 100.0 * learner.measure(dataset.x_test, dataset.y_test)["accuracy"]
 
     learn(labeled, number)
     wholes = [_whole(learner, labeled, free, task, settings, seed) for _, settings in LADDERS]

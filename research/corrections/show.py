@@ -12,7 +12,7 @@ from research.corrections.measure import LADDERS, Line
 from research.corrections.page import HEADER, cells, rung_rows
 from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point
-from sabal.simulate.summary import progress_bar
+from sabal.simulate.terminal_report import progress_bar
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def reproduce(
     from research.reproduce.run import Request
     from research.reproduce.run import reproduce as run
     from research.reproduce.tables import print_sections
-    from sabal.simulate.summary import progress
+    from sabal.simulate.terminal_report import progress
 
     request = Request(
         table=table,

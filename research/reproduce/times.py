@@ -14,12 +14,10 @@ from research.reproduce.tables import Row
 from sabal.api import choose
 from sabal.core.files import make_folder, write_text_whole
 from sabal.errors import FileError, InputError
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import SimulatedOracle
-from sabal.loop.rounds import Plan, run_rounds
+from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds
 from sabal.simulate.datasets.catalog import Dataset, load
 from sabal.simulate.experiment import Experiment
-from sabal.simulate.runner import learner_of
+from sabal.simulate.runner import make_learner
 
 KEYS = ("seconds", "selection_seconds")
 
@@ -75,10 +73,11 @@ class _FirstQuery:
         self.experiment, self.seed = experiment, seed
         pool, held_out = experiment.split(len(dataset.x_train))
         labels = dataset.y_train[pool]
-        self.learner = learner_of(experiment, dataset, pool, held_out)
+        self.learner = make_learner(experiment, dataset, pool, held_out)
         journal = Journal(folder / "initial" / f"seed-{seed:03d}")
         plan = Plan(initial=experiment.initial, batch=experiment.batch, rounds=0, seed=seed)
-        (start,) = run_rounds(self.learner, SimulatedOracle(labels), plan, journal)
+        test = dataset.x_test, dataset.y_test
+        (start,) = run_rounds(self.learner, SimulatedOracle(labels), plan, journal, test=test)
         self.train_seconds = start.train_seconds
         self.labeled = start.batch.indices
         # Also when it was trained just now: what is stored is what every start goes on from.

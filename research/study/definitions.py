@@ -9,7 +9,7 @@ from typing import Any
 
 from research.study.variants import VARIANTS
 from sabal.core.checks import check_choice, check_whole
-from sabal.learners.recipes import RECIPES, recipe_of
+from sabal.learners.network_recipes import RECIPES, recipe_of
 from sabal.simulate.experiment import Experiment
 from sabal.strategies import make_strategy
 

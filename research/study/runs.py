@@ -28,7 +28,7 @@ from sabal.errors import SabalError, SabalWarning
 from sabal.loop.journal import Journal
 from sabal.selection import Selection
 from sabal.simulate.curves import Point
-from sabal.simulate.parallel import side_by_side
+from sabal.simulate.parallel import run_parallel
 from sabal.simulate.runner import run_folder, run_points
 
 STARTS = 3
@@ -137,7 +137,7 @@ def run_study(
                 outcome.finished += 1
         on_round(point)
 
-    def side_by_side_anew() -> bool:
+    def run_parallel_anew() -> bool:
         """Whether all that is not done yet was done."""
         todo = [by_title[title] for title in points if title not in outcome.failed]
         for run in todo:
@@ -145,12 +145,12 @@ def run_study(
         try:
             # Also a single job has a process and a thread of its own: one thread rounds as another
             # number does not, and results must not depend on --jobs.
-            side_by_side([partial(_points, run, data, deadline) for run in todo], jobs, hear)
+            run_parallel([partial(_points, run, data, deadline) for run in todo], jobs, hear)
         except BrokenProcessPool:
             return False
         return True
 
-    if runs and not any(side_by_side_anew() for _ in range(STARTS)):
+    if runs and not any(run_parallel_anew() for _ in range(STARTS)):
         raise SabalError(
             "workers that come to the end of their runs",
             f"{STARTS} times one that was killed, perhaps for want of memory",

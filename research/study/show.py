@@ -19,7 +19,7 @@ from research.study.runs import Run, open_runs, planned
 from research.study.verdict import difference_text
 from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point
-from sabal.simulate.summary import progress_bar
+from sabal.simulate.terminal_report import progress_bar
 
 MOST_CANDIDATES = 15
 """How many places a terminal shows of a ranking: the report has all."""

@@ -13,8 +13,7 @@ MODULES = {
     "sabal.models": "PyTorch networks, and posteriors whose samples a whole pool shares.",
     "sabal.integrations": "Beside other packages.",
     "sabal.pools.ray": "Pools on a Ray cluster.",
-    "sabal.loop.rounds": "Choose, ask, train, and again.",
-    "sabal.loop.oracle": "Who answers when the loop asks.",
+    "sabal.loop": "Choose, ask, train, repeat.",
 }
 WIDTH = 88
 """A signature that is longer has a line for every parameter."""

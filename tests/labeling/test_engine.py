@@ -14,13 +14,11 @@ from labeling_helpers import answer, undo
 from sabal.errors import FileError, InputError
 from sabal.labeling.choosing import interleave
 from sabal.labeling.engine import Engine
-from sabal.labeling.heads import LinearHead, read_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, NewBatchItem
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import SimulatedOracle
-from sabal.loop.rounds import Plan, run_rounds
+from sabal.learners.linear import LinearLearner
+from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds
 
 
 def work(engine):
@@ -41,6 +39,12 @@ def run_to_the_end(project):
         label_all(project.store)
 
 
+def stored_model(path, classes=CLASSES, x=X[:500]):
+    model = LinearLearner(x, classes)
+    model.load(path, np.empty(0, np.int64), np.empty(0, np.int64), None)
+    return model
+
+
 # One engine
 
 
@@ -50,8 +54,9 @@ def test_the_app_and_the_simulation_are_one_engine(tmp_path, first, weighted):
     project = digits_project(tmp_path, **SAME, first=first, weighted=weighted)
     run_to_the_end(project)
     plan = Plan(initial=12, batch=5, rounds=4, first=first, seed=3, weighted=weighted)
-    learner = EstimatorLearner(logistic, X[:500], X[500:], Y[500:], classes=10)
-    simulated = list(run_rounds(learner, SimulatedOracle(Y[:500]), plan, Journal(tmp_path / "s")))
+    learner = EstimatorLearner(logistic, X[:500], classes=10)
+    test, journal = (X[500:], Y[500:]), Journal(tmp_path / "s")
+    simulated = list(run_rounds(learner, SimulatedOracle(Y[:500]), plan, journal, test=test))
     store = project.store
     assert [each.number for each in store.rounds()] == [0, 1, 2, 3, 4]
     for kept, told in zip(store.rounds(), simulated, strict=True):
@@ -61,8 +66,8 @@ def test_the_app_and_the_simulation_are_one_engine(tmp_path, first, weighted):
         assert [x.score for x in batch] == told.batch.scores.tolist()
         assert (kept.strategy, kept.seed) == (told.batch.strategy, told.batch.seed)
     last = store.trainings()[-1]
-    model = read_head(project.folder / last.model)
-    accuracy = float(np.mean(model.probs(X[500:]).argmax(axis=1) == Y[500:]))
+    model = stored_model(project.folder / last.model)
+    accuracy = float(np.mean(model.predict(X[500:]) == Y[500:]))
     assert accuracy == simulated[-1].metrics["accuracy"]
     project.close()
 
@@ -83,7 +88,7 @@ def test_skipped_items_are_left_out_as_in_the_simulation(tmp_path):
             skip = row(each.item) % 3 == 0
             answer(project.store, each.item, None if skip else true_label(each.item))
     plan = Plan(initial=12, batch=5, rounds=2, seed=3)
-    learner = EstimatorLearner(logistic, X[:500], X[500:], Y[500:], classes=10)
+    learner = EstimatorLearner(logistic, X[:500], classes=10)
     simulated = list(run_rounds(learner, Skips(), plan, Journal(tmp_path / "s")))
     for told in simulated:
         chosen = [row(each.item) for each in project.store.batch(told.number)]
@@ -176,8 +181,8 @@ def test_one_class_so_far_is_no_obstacle(tmp_path):
     for each in store.batch():
         answer(store, each.item, CLASSES[4])
     assert work(engine) == ["train", "choose"]
-    model = read_head(project.folder / store.trainings()[0].model)
-    np.testing.assert_array_equal(model.probs(X[:3])[:, 4], 1.0)
+    model = stored_model(project.folder / store.trainings()[0].model)
+    np.testing.assert_array_equal(model.predict_proba(X[:3])[:, 4], 1.0)
     project.close()
 
 
@@ -259,9 +264,9 @@ def test_check_items_are_measured_on_and_never_learnt(tmp_path):
     last, point = store.trainings()[-1], store.curve()[-1]
     assert last.labels == len(labels) == point.labels
     assert point.checks == len(checks)
-    model = read_head(project.folder / last.model)
+    model = stored_model(project.folder / last.model)
     rows = sorted(checks)
-    expected = np.mean(model.probs(X[rows]).argmax(axis=1) == Y[rows])
+    expected = np.mean(model.predict(X[rows]) == Y[rows])
     assert point.accuracy == pytest.approx(expected)
     assert store.status().metrics["accuracy"] == point.accuracy
     assert store.status().metrics["checks"] == len(checks)
@@ -313,7 +318,7 @@ def test_every_item_says_why(tmp_path):
     assert sum(each.why["represents"] for each in first) == 500
     label_all(store)
     work(engine)
-    head = LinearHead(X[:500], CLASSES)
+    head = LinearLearner(X[:500], CLASSES)
     items = np.asarray([lesson.item for lesson in store.training_labels()])
     from sabal.loop.rounds import round_seed
 
@@ -342,19 +347,35 @@ def test_every_item_says_why(tmp_path):
 
 @pytest.mark.parametrize("classes", [1, 2, 10])
 def test_a_stored_model_says_the_same(tmp_path, classes):
-    head = LinearHead(X[:300], CLASSES)
+    head = LinearLearner(X[:300], CLASSES)
     items = np.flatnonzero(Y[:300] < classes)
     head.train(items, Y[items], None, 0)
     assert head.save(tmp_path / "m.safetensors")
-    stored = read_head(tmp_path / "m.safetensors")
-    np.testing.assert_allclose(stored.probs(X[:300]), head.probs(np.arange(300)), atol=1e-12)
-    assert stored.class_names == tuple(CLASSES)
+    stored = stored_model(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(stored.predict_proba(X[:300]), head.probs(np.arange(300)))
+    np.testing.assert_array_equal(stored.space(items), LinearLearner.space(head, items))
 
 
 def test_a_file_that_is_no_model_is_said(tmp_path):
     (tmp_path / "m.safetensors").write_text("no")
     with pytest.raises(FileError, match="a model"):
-        read_head(tmp_path / "m.safetensors")
+        stored_model(tmp_path / "m.safetensors")
+
+
+def test_the_classes_of_a_stored_model_are_found_by_name(tmp_path):
+    """A project may have more classes by now, in another order."""
+    head = LinearLearner(X[:300], CLASSES[:3])
+    items = np.flatnonzero(Y[:300] < 3)
+    head.train(items, Y[items], None, 0)
+    head.save(tmp_path / "m.safetensors")
+    stored = stored_model(tmp_path / "m.safetensors", CLASSES[::-1])
+    expected = np.zeros((300, 10))
+    expected[:, [9, 8, 7]] = head.probs(np.arange(300))
+    np.testing.assert_array_equal(stored.predict_proba(X[:300]), expected)
+    with pytest.raises(FileError, match="the class"):
+        stored_model(tmp_path / "m.safetensors", CLASSES[1:])
+    with pytest.raises(FileError, match="64"):
+        stored_model(tmp_path / "m.safetensors", CLASSES, X[:300, :5])
 
 
 def test_any_training_can_be_replayed(tmp_path):
@@ -369,8 +390,8 @@ def test_any_training_can_be_replayed(tmp_path):
         head = Engine(project)
         head.step()
         again = head._trained_head(labels, training.round)
-        stored = read_head(project.folder / training.model)
-        np.testing.assert_array_equal(stored.coef, again.model[-1].coef_)
+        stored = stored_model(project.folder / training.model)
+        np.testing.assert_array_equal(stored.model[-1].coef_, again.model[-1].coef_)
     project.close()
 
 
@@ -406,7 +427,7 @@ def test_a_failure_is_told_and_the_work_goes_on_after_it(tmp_path, monkeypatch):
     def fail(self, *args):
         raise MemoryError("no room")
 
-    monkeypatch.setattr(LinearHead, "train", fail)
+    monkeypatch.setattr(LinearLearner, "train", fail)
     with pytest.raises(MemoryError):
         engine.step()
     found = store.status()

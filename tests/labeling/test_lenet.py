@@ -12,14 +12,15 @@ from PIL import Image
 import sabal.models as models
 from labeling_helpers import answer, settings
 from sabal.errors import InputError
+from sabal.labeling import learner_choice
 from sabal.labeling.engine import Engine
 from sabal.labeling.features import FeatureFiles
-from sabal.labeling.heads import LinearHead, choice, lenet, name_of_head
-from sabal.labeling.heads.lenet import LeNetHead
+from sabal.labeling.learner_choice import name_of_head
 from sabal.labeling.project import Project
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import SimulatedOracle
-from sabal.loop.rounds import Plan, run_rounds
+from sabal.learners import lenet
+from sabal.learners.lenet import LeNetLearner
+from sabal.learners.linear import LinearLearner
+from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds
 
 CLASSES = ("across", "upright")
 COUNT = 150
@@ -83,26 +84,26 @@ def test_a_project_of_pixels_is_learnt_by_a_network(bars, pixels, tmp_path):
     said = np.asarray(models.pool_outputs(network, images).probs)
     of_network = np.mean(said.argmax(axis=1) == truth[held_out])
 
-    learner = LeNetHead(pixels.astype(np.float32), CLASSES)
+    learner = LeNetLearner(pixels.astype(np.float32), CLASSES)
     plan = Plan(initial=40, batch=20, rounds=1, first="random", seed=5)
     rounds = run_rounds(learner, SimulatedOracle(truth), plan, Journal(tmp_path / "simulation"))
     assert [told.batch.indices.tolist() for told in rounds] == batches
     np.testing.assert_array_equal(learner.probs(held_out), said)
 
-    linear = LinearHead(pixels, CLASSES)
+    linear = LinearLearner(pixels, CLASSES)
     known = np.concatenate(batches)
     linear.train(known, truth[known], None, 0)
-    of_linear = linear.measure(held_out, truth[held_out])["accuracy"]
+    of_linear = linear.measure_items(held_out, truth[held_out])["accuracy"]
     assert of_network > 0.9
     assert of_network > of_linear + 0.1
 
 
 def test_the_seed_decides_and_the_steps_are_bounded(bars, pixels, monkeypatch):
-    monkeypatch.setattr(lenet, "MOST_STEPS", 20)
+    monkeypatch.setattr(lenet, "MAX_STEPS", 20)
     known, truth = np.arange(32), bars[1][:32]
     said = []
     for seed in (1, 1, 2):
-        head = LeNetHead(pixels, CLASSES)
+        head = LeNetLearner(pixels, CLASSES)
         assert not head.trained
         assert head.space(known).shape == (32, 28 * 28 * 3)
         head.train(known, truth, None, seed)
@@ -111,11 +112,11 @@ def test_the_seed_decides_and_the_steps_are_bounded(bars, pixels, monkeypatch):
         said.append(head.probs(known))
     np.testing.assert_array_equal(said[0], said[1])
     assert not np.array_equal(said[0], said[2])
-    assert head.measure(known, truth).keys() == {"accuracy", "log_loss"}
+    assert head.measure_items(known, truth).keys() == {"accuracy", "log_loss"}
 
 
 def test_a_single_class_so_far_can_be_learnt(pixels):
-    head = LeNetHead(pixels, CLASSES)
+    head = LeNetLearner(pixels, CLASSES)
     head.train(np.arange(3), np.ones(3, dtype=np.int64), None, 0)
     assert (head.probs(np.arange(9)).argmax(axis=1) == 1).all()
 
@@ -132,7 +133,7 @@ def test_a_single_class_so_far_can_be_learnt(pixels):
     ],
 )
 def test_which_head_a_project_gets(monkeypatch, head, backbone, torch, got):
-    monkeypatch.setattr(choice, "find_spec", lambda name: True if torch else None)
+    monkeypatch.setattr(learner_choice, "find_spec", lambda name: True if torch else None)
     assert name_of_head(settings(head=head), backbone) == got
 
 

@@ -17,10 +17,10 @@ from PIL import Image
 
 from labeling_helpers import STRANGE, settings
 from sabal.errors import FileError, InputError, MissingPackageError, SabalError
+from sabal.labeling import learner_choice
 from sabal.labeling.example import make_example
 from sabal.labeling.features import FeatureFiles, backbone, describe, feature_files, learns_with
 from sabal.labeling.features.image_features import open_image
-from sabal.labeling.heads import choice
 from sabal.labeling.project import Project
 from sabal.labeling.settings import read_settings, write_settings
 from sabal.models import backbones
@@ -333,7 +333,7 @@ def test_auto_takes_what_is_installed(tmp_path, monkeypatch):
     ],
 )
 def test_what_images_are_learnt_with_is_said(tmp_path, monkeypatch, installed, said):
-    for module in (backbone, describe, choice):
+    for module in (backbone, describe, learner_choice):
         monkeypatch.setattr(module, "find_spec", lambda name: name in installed or None)
     with image_project(tmp_path) as project:
         for words in said:

@@ -11,13 +11,11 @@ from fastapi.testclient import TestClient
 from sklearn.datasets import load_digits
 
 from sabal.labeling.engine import Engine
-from sabal.labeling.heads import read_head
 from sabal.labeling.project import Project
 from sabal.labeling.web import create_app
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import SimulatedOracle
-from sabal.loop.rounds import Plan, run_rounds
+from sabal.learners.linear import LinearLearner
+from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds
 
 X, Y = load_digits(return_X_y=True)
 POOL, LABELS = 1_000, 500
@@ -56,16 +54,19 @@ def test_five_hundred_digits_over_http_are_the_simulation(tmp_path):
             pass
         assert client.get("/api/status").json()["labeled"] == LABELS
 
-    learner = EstimatorLearner(logistic, X[:POOL], X[POOL:], Y[POOL:], 10)
+    learner = EstimatorLearner(logistic, X[:POOL], 10)
     plan = Plan(rounds=9, **settings)
     oracle = SimulatedOracle(Y[:POOL])
-    simulated = list(run_rounds(learner, oracle, plan, Journal(tmp_path / "simulation")))
+    test, journal = (X[POOL:], Y[POOL:]), Journal(tmp_path / "simulation")
+    simulated = list(run_rounds(learner, oracle, plan, journal, test=test))
 
     for told in simulated:
         batch = [int(each.item[1:]) for each in project.store.batch(told.number)]
         assert batch == told.batch.indices.tolist()
-    head = read_head(project.folder / project.store.trainings()[-1].model)
-    accuracy = np.mean(head.probs(X[POOL:]).argmax(axis=1) == Y[POOL:])
+    stored = LinearLearner(X[:POOL], CLASSES)
+    nothing = np.empty(0, np.int64)
+    stored.load(project.folder / project.store.trainings()[-1].model, nothing, nothing, None)
+    accuracy = np.mean(stored.predict(X[POOL:]) == Y[POOL:])
     assert accuracy == simulated[-1].metrics["accuracy"]
     assert accuracy > 0.9
     project.close()

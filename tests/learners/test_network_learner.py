@@ -12,9 +12,9 @@ import sabal
 from sabal import models
 from sabal.errors import InputError, SabalError, UnknownNameError
 from sabal.learners.network_learner import NetworkLearner, channel_statistics
-from sabal.learners.recipes import NETWORK_OPTIONS, RECIPES, recipe_of
-from sabal.models.networks import NETWORKS, Network
-from sabal.models.outputs import _Pool
+from sabal.learners.network_recipes import NETWORK_OPTIONS, RECIPES, recipe_of
+from sabal.models.architectures import NETWORKS, Network
+from sabal.models.forward_passes import _Pool
 from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 from sabal.simulate.datasets.catalog import load
@@ -22,6 +22,7 @@ from sabal.sparse.spec import pool_posterior_atoms
 
 DIGITS = load("digits")
 X, Y = DIGITS.x_train[:300], DIGITS.y_train[:300]
+TEST = DIGITS.x_test, DIGITS.y_test
 HELD_OUT = DIGITS.x_train[300:400], DIGITS.y_train[300:400]
 TINY = recipe_of("mlp", {"hidden": [16], "epochs": 6, "lr": 0.01})
 BAYES = recipe_of("mlp-variational", {"hidden": [16], "epochs": 6, "lr": 0.01, "samples": 8})
@@ -29,8 +30,7 @@ FIRST, MORE = np.arange(40), np.arange(60, 130)
 
 
 def learner(recipe=TINY, validation=None):
-    test = DIGITS.x_test, DIGITS.y_test, 10
-    return NetworkLearner(recipe, X, *test, validation=validation)
+    return NetworkLearner(recipe, X, 10, validation=validation)
 
 
 def trained(recipe=TINY, validation=None, items=FIRST, weights=None, seed=5):
@@ -70,9 +70,9 @@ def test_every_recipe_builds_and_trains(name):
     recipe = recipe_of(name, small)
     x = np.random.default_rng(0).integers(256, size=(24, 16, 16), dtype=np.uint8)
     y = np.arange(24) % 3
-    made = NetworkLearner(recipe, x, x, y, 3)
+    made = NetworkLearner(recipe, x, 3)
     made.train(np.arange(12), y[:12], None, 0)
-    assert 0 <= made.metrics()["accuracy"] <= 1
+    assert 0 <= made.measure(x, y)["accuracy"] <= 1
     assert made.outputs(np.arange(12, 24), np.arange(12), 0).has("log_probs") == bool(
         recipe.samples
     )
@@ -136,7 +136,7 @@ def test_re_initialisation_leaves_no_trace():
     used.train(MORE, Y[MORE], None, 9)
     fresh = trained(items=MORE, seed=9)
     assert same(state(used), state(fresh))
-    assert used.metrics() == fresh.metrics()
+    assert used.measure(*TEST) == fresh.measure(*TEST)
     assert not same(state(used), state(trained(items=MORE, seed=8)))
 
 
@@ -187,7 +187,7 @@ def test_a_stored_network_comes_back_with_what_it_learnt_from(tmp_path):
     again = learner()
     again.load(tmp_path / "model.safetensors", FIRST, Y[FIRST], None)
     assert same(state(made), state(again))
-    assert made.metrics() == again.metrics()
+    assert made.measure(*TEST) == again.measure(*TEST)
     for part in ("features", "logits", "label_probs"):
         one, other = (getattr(each.outputs(rest(), FIRST, 2), part) for each in (made, again))
         assert torch.equal(one, other)
@@ -257,14 +257,14 @@ def test_with_too_few_labels_the_prediction_stands_for_itself(items):
     assert torch.equal(outputs.label_probs, outputs.probs)
 
 
-def test_metrics_are_those_of_the_test_set():
+def test_metrics_are_those_of_the_given_data():
     made = trained(recipe_of("mlp", {"hidden": [32], "epochs": 60}), items=np.arange(300))
-    metrics = made.metrics()
+    metrics = made.measure(*TEST)
     probs = models.pool_outputs(made.network, DIGITS.x_test[:, None]).probs.numpy()
     of_label = probs[np.arange(len(DIGITS.y_test)), DIGITS.y_test]
     assert metrics["accuracy"] == np.mean(probs.argmax(axis=1) == DIGITS.y_test) > 0.85
     assert metrics["log_loss"] == pytest.approx(-np.log(of_label).mean(), rel=1e-4)
-    np.testing.assert_array_equal(made.predictions(), probs.argmax(axis=1))
+    np.testing.assert_array_equal(made.predict(DIGITS.x_test), probs.argmax(axis=1))
 
 
 # -- posteriors ---------------------------------------------------------------------------------
@@ -278,9 +278,9 @@ def test_a_posterior_predicts_by_its_mean_softmax():
     assert not outputs.has("label_probs")
     test = models.pool_outputs(made.network, DIGITS.x_test[:, None], samples=8, seed=0)
     mean = test.log_probs.exp().mean(dim=1).numpy()
-    np.testing.assert_array_equal(made.predictions(), mean.argmax(axis=1))
+    np.testing.assert_array_equal(made.predict(DIGITS.x_test), mean.argmax(axis=1))
     of_label = mean[np.arange(len(DIGITS.y_test)), DIGITS.y_test]
-    assert made.metrics()["log_loss"] == pytest.approx(-np.log(of_label).mean(), rel=1e-4)
+    assert made.measure(*TEST)["log_loss"] == pytest.approx(-np.log(of_label).mean(), rel=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,15 @@ import sabal
 from sabal.core import files
 from sabal.core.memory import PeakMemory
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
-from sabal.loop import journal
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import Answers, SimulatedOracle
-from sabal.loop.rounds import Plan, run_rounds
+from sabal.loop import Answers, Journal, Plan, SimulatedOracle, journal, run_rounds
 
 X, Y = load_digits(return_X_y=True)
-POOL, TEST = slice(0, 300), slice(300, 500)
+POOL, TEST = slice(0, 300), (X[300:500], Y[300:500])
 PLAN = Plan(initial=12, batch=5, rounds=3, seed=3)
 
 
 def learner():
-    return EstimatorLearner(logistic, X[POOL], X[TEST], Y[TEST], classes=10)
+    return EstimatorLearner(logistic, X[POOL], classes=10)
 
 
 def oracle():
@@ -44,7 +41,7 @@ def everything(folder):
 
 
 def run(folder, plan=PLAN, answering=None):
-    return list(run_rounds(learner(), answering or oracle(), plan, Journal(folder)))
+    return list(run_rounds(learner(), answering or oracle(), plan, Journal(folder), test=TEST))
 
 
 def test_rounds_label_what_the_plan_says(tmp_path):
@@ -170,14 +167,34 @@ def test_a_target_accuracy_stops_the_run(tmp_path, more, rounds):
     assert len(run(tmp_path, Plan(initial=12, batch=5, rounds=3, **more))) == rounds
 
 
-def test_settled_predictions_stop_the_run(tmp_path):
-    class Settled(EstimatorLearner):
-        def predictions(self):
-            return np.zeros(5)
+def test_a_target_accuracy_needs_data_to_measure_on(tmp_path):
+    plan = Plan(initial=12, batch=5, rounds=3, target_accuracy=0.9)
+    with pytest.raises(sabal.SabalError, match="test data"):
+        list(run_rounds(learner(), oracle(), plan, Journal(tmp_path)))
 
-    model = Settled(logistic, X[POOL], X[TEST], Y[TEST], classes=10)
+
+def test_without_test_data_the_batches_are_the_same_and_there_are_no_metrics(tmp_path):
+    plain = list(run_rounds(learner(), oracle(), PLAN, Journal(tmp_path / "a")))
+    assert [each.metrics for each in plain] == [{}] * 4
+    for one, other in zip(plain, run(tmp_path / "b"), strict=True):
+        np.testing.assert_array_equal(one.batch.indices, other.batch.indices)
+
+
+@pytest.mark.parametrize("test", [TEST, None])
+def test_stable_predictions_stop_the_run(tmp_path, test):
+    class Stable(EstimatorLearner):
+        def predict_proba(self, x):
+            return np.ones((5, 10))
+
+        def probs(self, items):
+            return super().probs(items) if test else np.full((len(items), 10), 0.1)
+
+        def measure(self, x, y):
+            return {"accuracy": 0.5}
+
+    model = Stable(logistic, X[POOL], classes=10)
     plan = Plan(initial=12, batch=5, rounds=3, stable_rounds=2)
-    assert len(list(run_rounds(model, oracle(), plan, Journal(tmp_path)))) == 3
+    assert len(list(run_rounds(model, oracle(), plan, Journal(tmp_path), test=test))) == 3
 
 
 def test_a_resumed_run_looks_back_at_the_model_of_the_round_before(tmp_path, monkeypatch):
@@ -196,8 +213,8 @@ def test_a_resumed_run_looks_back_at_the_model_of_the_round_before(tmp_path, mon
         return files.write_text_whole(path, text)
 
     def rounds():
-        model = Recording(logistic, X[POOL], X[TEST], Y[TEST], classes=10)
-        return list(run_rounds(model, oracle(), plan, Journal(tmp_path)))
+        model = Recording(logistic, X[POOL], classes=10)
+        return list(run_rounds(model, oracle(), plan, Journal(tmp_path), test=TEST))
 
     monkeypatch.setattr(journal, "write_text_whole", write)
     with pytest.raises(Killed):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import sabal
 from sabal.errors import InputError
 from sabal.models import Dropout, Ensemble, Laplace, Wrapped, build, pool_atoms, pool_outputs
-from sabal.models import outputs as outputs_module
+from sabal.models import forward_passes as outputs_module
 from sabal.sparse.atoms import posterior_atoms
 
 N = 23

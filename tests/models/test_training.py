@@ -13,9 +13,9 @@ from torch.nn import functional
 import reference_models
 from sabal.errors import InputError, SabalError
 from sabal.models import Wrapped, build, fit
-from sabal.models.augment import crop_flip
-from sabal.models.seeds import Stream, generator_of
+from sabal.models.random_streams import Stream, make_generator
 from sabal.models.training import SCHEDULES
+from sabal.models.training_data import crop_flip
 
 
 def made_up(n=30, shape=(1, 8, 8), classes=3, seed=0):
@@ -82,7 +82,7 @@ def test_each_kind_of_randomness_comes_from_the_seed(part):
 
 
 def test_each_purpose_has_random_numbers_of_its_own():
-    draws = {torch.rand(1, generator=generator_of(0, stream)).item() for stream in Stream}
+    draws = {torch.rand(1, generator=make_generator(0, stream)).item() for stream in Stream}
     assert len(draws) == len(Stream)
 
 

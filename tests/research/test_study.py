@@ -26,7 +26,7 @@ from research.study.runs import open_runs, planned, run_study
 from research.study.tasks import HELD_OUT, TASKS
 from research.study.variants import imbalanced, near_duplicates
 from sabal.errors import FileError, InputError, SabalError
-from sabal.learners.recipes import RECIPES
+from sabal.learners.network_recipes import RECIPES
 
 BY_NAME = {each.name: each for each in CONFIGURATIONS}
 THREE = [BY_NAME[name] for name in ("random", "margin", "sabal")]

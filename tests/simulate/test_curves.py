@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sabal.simulate.curves import Point, area, areas_of, interval, summarise, verdict, wins
+from sabal.simulate.curves import Point, area, areas_of, interval, summarise, wins
+from sabal.simulate.verdict import verdict
 
 
 def curve(strategy, seed, accuracies, start=10, step=10):

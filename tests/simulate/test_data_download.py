@@ -18,8 +18,8 @@ from scipy.io import savemat
 
 from makers import random_images
 from sabal.errors import FileError, MissingPackageError
-from sabal.simulate.datasets import data_formats
 from sabal.simulate.datasets import downloads as data_download
+from sabal.simulate.datasets import file_formats
 from sabal.simulate.datasets.catalog import NAMES, load
 from sabal.simulate.datasets.dataset import PARTS
 
@@ -209,7 +209,7 @@ def test_the_cache_is_where_caches_are(monkeypatch, tmp_path):
 def test_broken_idx_files_are_refused(tmp_path, content, said):
     (tmp_path / "file.gz").write_bytes(content)
     with pytest.raises(FileError, match=said):
-        data_formats.read_idx(tmp_path / "file.gz")
+        file_formats.read_idx(tmp_path / "file.gz")
 
 
 def test_broken_archives_are_refused(tmp_path):
@@ -224,7 +224,7 @@ def test_broken_archives_are_refused(tmp_path):
     ):
         path.write_bytes(content)
         with pytest.raises(FileError, match=said):
-            data_formats.read_cifar100([path])
+            file_formats.read_cifar100([path])
 
 
 def test_a_link_in_an_archive_is_not_followed(tmp_path):
@@ -235,14 +235,14 @@ def test_a_link_in_an_archive_is_not_followed(tmp_path):
             entry.type, entry.linkname = tarfile.SYMTYPE, "/etc/passwd"
             archive.addfile(entry)
     with pytest.raises(FileError, match=r"no cifar-100-binary/test\.bin"):
-        data_formats.read_cifar100([path])
+        file_formats.read_cifar100([path])
 
 
 def test_broken_mat_files_are_refused(tmp_path):
     path = tmp_path / "train.mat"
     path.write_bytes(bytes(200))
     with pytest.raises(FileError, match=r"a \.mat file"):
-        data_formats.read_svhn([path, path])
+        file_formats.read_svhn([path, path])
     savemat(path, {"X": np.zeros((4, 4))})
     with pytest.raises(FileError, match=r"a \.mat file"):
-        data_formats.read_svhn([path, path])
+        file_formats.read_svhn([path, path])

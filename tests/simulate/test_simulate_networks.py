@@ -26,10 +26,10 @@ from sabal.models import training
 from sabal.simulate.curves import Point
 from sabal.simulate.datasets.catalog import load
 from sabal.simulate.experiment import MODELS, Experiment
-from sabal.simulate.parallel import side_by_side
+from sabal.simulate.parallel import run_parallel
 from sabal.simulate.runner import rounds_done
 from sabal.simulate.simulation import simulate
-from sabal.simulate.summary import TimeLeft
+from sabal.simulate.terminal_report import TimeLeft
 from sabal.sparse.greedy import Greedy
 
 SETTINGS = {"hidden": [16], "epochs": 4, "lr": 0.01}
@@ -62,9 +62,9 @@ def finished(tmp_path_factory):
     given, initial = [], []
 
     class Recording(NetworkLearner):
-        def __init__(self, recipe, x_pool, *test, validation):
+        def __init__(self, recipe, x_pool, classes, validation):
             given.append((x_pool, *validation))
-            super().__init__(recipe, x_pool, *test, validation=validation)
+            super().__init__(recipe, x_pool, classes, validation=validation)
 
     def fit(network, *data, **settings):
         initial.append({name: value.clone() for name, value in network.state_dict().items()})
@@ -199,7 +199,7 @@ def test_the_same_again_repeats_nothing_and_another_recipe_is_refused(finished, 
         simulate(experiment(recipe={**SETTINGS, "epochs": 5}), folder)
 
 
-def test_networks_side_by_side_give_the_same_result(finished, tmp_path):
+def test_networks_run_parallel_give_the_same_result(finished, tmp_path):
     folder, _, _, _ = finished
     threads = torch.get_num_threads()
     reported = []
@@ -294,14 +294,14 @@ def test_rounds_are_heard_of_when_they_are_done_and_workers_have_one_thread(tmp_
         heard.append(point)
         (tmp_path / str(point.seed)).touch()
 
-    points = side_by_side([partial(wait_for_news, seed, tmp_path) for seed in range(2)], 2, hear)
+    points = run_parallel([partial(wait_for_news, seed, tmp_path) for seed in range(2)], 2, hear)
     assert sorted(map(str, heard)) == sorted(map(str, points))
     assert [point.labels for point in points] == [1] * 4
 
 
 def test_a_run_that_fails_is_said(tmp_path):
     with pytest.raises(InputError, match="this one"):
-        side_by_side([partial(fail, tmp_path)], 2, lambda point: None)
+        run_parallel([partial(fail, tmp_path)], 2, lambda point: None)
 
 
 def test_time_left_counts_only_what_was_done_now():

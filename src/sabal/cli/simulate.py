@@ -84,7 +84,7 @@ def simulate(
     from sabal.simulate.experiment import Experiment
     from sabal.simulate.runner import rounds_done
     from sabal.simulate.simulation import simulate as run
-    from sabal.simulate.summary import print_results, progress
+    from sabal.simulate.terminal_report import print_results, progress
 
     experiment = Experiment(
         dataset=dataset,
@@ -123,7 +123,7 @@ def report(
     Example: `sabal report runs/digits`
     """
     from sabal.simulate.simulation import read_config, read_points, write_pages
-    from sabal.simulate.summary import print_results
+    from sabal.simulate.terminal_report import print_results
 
     points = read_points(run)
     write_pages(points, read_config(run), run)

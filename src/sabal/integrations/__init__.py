@@ -1,7 +1,7 @@
-"""Sabal beside other packages: their models and posteriors in, our batches in their terms out.
+"""Integrations with other packages: their models and posteriors, and query functions for them.
 
 None of these packages is imported here. The query strategy for scikit-activeml, which has to be a
-class of that package, is in `sabal.integrations.activeml`.
+subclass of a class of that package, is in `sabal.integrations.activeml`.
 """
 
 from sabal.integrations.axes import log_probs_from

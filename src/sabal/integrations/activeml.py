@@ -25,17 +25,33 @@ except ImportError as error:
 
 
 class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
-    """A strategy of Sabal in the terms of scikit-activeml.
+    """A query strategy for scikit-activeml that uses a strategy of Sabal.
+
+    Parameters
+    ----------
+    strategy : str
+        As in `sabal.select`.
+    options : dict, optional
+        Options of the strategy.
+    clf_embedding_flag_name : str or dict, optional
+        As in the strategies of scikit-activeml: what makes `predict_proba` return embeddings
+        besides the probabilities. If left out, the features are the input of the last step of a
+        wrapped scikit-learn pipeline, or `X`.
+    missing_label, random_state
+        As in the strategies of scikit-activeml.
+
+    Attributes
+    ----------
+    selection_ : Selection
+        The complete selection of the last query, with the importance weights.
+
+    Examples
+    --------
+    ::
 
         query = SabalQuery(missing_label=MISSING_LABEL, random_state=0)
         indices = query.query(X, y, clf, batch_size=20)
 
-    strategy, options: as in `sabal.select`, the options as a dictionary.
-    clf_embedding_flag_name: as in scikit-activeml's own strategies: what makes `predict_proba`
-        return embeddings beside the probabilities. Without it the features are what the last step
-        of a wrapped scikit-learn pipeline sees, or else `X`.
-
-    After a query, `selection_` is the whole Selection, with the importance weights.
     """
 
     def __init__(
@@ -62,11 +78,24 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         batch_size: int = 1,
         return_utilities: bool = False,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """The rows to label, first picked first, as scikit-activeml's own strategies have them.
+        """Return the rows to label, in the order in which they were picked.
 
-        clf: a SkactivemlClassifier; a clone of it is trained on what is labelled, unless `fit_clf`
-            is False.
-        Utilities are known of the items that were picked, and NaN for all others.
+        Parameters
+        ----------
+        X, y, sample_weight, candidates, batch_size, return_utilities
+            As in the strategies of scikit-activeml.
+        clf : SkactivemlClassifier
+            The classifier.
+        fit_clf : bool
+            Whether to train a clone of `clf` on the labelled items first.
+
+        Returns
+        -------
+        indices : numpy.ndarray
+            The rows.
+        utilities : numpy.ndarray
+            With `return_utilities`: the scores of the picked items, and NaN for all others.
+
         """
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True
@@ -75,7 +104,7 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         check_equal_missing_label(clf.missing_label, self.missing_label_)
         X_pool, rows = self._transform_candidates(candidates, X, y, allow_only_unlabeled=True)
         if fit_clf:
-            clf = _fitted(clf, X, y, sample_weight)
+            clf = _fit_clone(clf, X, y, sample_weight)
         self.selection_ = self._choose(clf, X_pool, X, y, batch_size)
         picked = self.selection_.indices
         indices = picked if rows is None else rows[picked]
@@ -89,7 +118,7 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         self, clf: Any, X_pool: np.ndarray, X: np.ndarray, y: np.ndarray, budget: int
     ) -> Selection:
         known = labeled_indices(y, self.missing_label_)
-        # A label distribution by cross-validation needs every class among the labels.
+        # Cross-validation of a label distribution needs every class among the labels.
         complete = np.array_equal(clf.classes_, np.unique(y[known]))
         return query(
             clf,
@@ -113,14 +142,14 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
                 X, **(flag if isinstance(flag, dict) else {flag: True})
             )
             return np.asarray(embeddings)
-        # Before there are labels, a wrapped pipeline is not fitted, and the wrapper knows.
+        # Without labels, a wrapped pipeline is not fitted; the wrapper knows.
         inner = clf.estimator_ if getattr(clf, "is_fitted_", False) else None
         if isinstance(inner, Pipeline) and len(inner) > 1:
             return np.asarray(inner[:-1].transform(X))
         return X
 
 
-def _fitted(clf: Any, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> Any:
+def _fit_clone(clf: Any, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> Any:
     from sklearn.base import clone
 
     return clone(clf).fit(X, y) if sample_weight is None else clone(clf).fit(X, y, sample_weight)

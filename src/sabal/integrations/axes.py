@@ -1,4 +1,4 @@
-"""Posterior samples from other libraries, whose axes and units are told and never guessed."""
+"""Posterior samples of other libraries, whose axes and units are given, never guessed."""
 
 from __future__ import annotations
 
@@ -10,24 +10,37 @@ from sabal.core.arrays import Array, as_array, namespace
 from sabal.core.checks import check_choice, check_log_probs, check_logits, check_probs
 from sabal.errors import InputError, shown
 
-OURS = "NKC"
+SABAL_AXES = "NKC"
 """Items, posterior samples, classes."""
 
 VALUES = ("probs", "log_probs", "logits")
 
 
 def log_probs_from(array: Any, *, axes: str, values: str) -> Array:
-    """(n, samples, classes) log-probabilities, as `sabal.select(log_probs=...)` takes them.
+    """Convert posterior samples into log-probabilities for `sabal.select(log_probs=...)`.
 
-    axes: the axes of `array` in their order, N for items, K for posterior samples, C for classes:
-        "NKC" of batchbald_redux, "NCK" of baal, "KNC" of laplace-torch's `predictive_samples` and
-        of a stack of what the members of an ensemble predict for the pool.
-    values: what `array` holds: "probs", "log_probs" or "logits".
-    The samples have to be the same models for every item, or equal items look unrelated: dropout
-    masks drawn for every item anew are not, nor is pred_type="glm" of laplace-torch ("nn", of the
-    whole pool in one call, is). The array stays in its library.
+    The samples have to be the same models for every item; otherwise equal items look unrelated.
+    This excludes dropout masks that are drawn for every item separately, and pred_type="glm" of
+    laplace-torch; pred_type="nn" in one call for the whole pool is suitable.
+
+    Parameters
+    ----------
+    array : array
+        The samples.
+    axes : str
+        The axes of `array` in their order: N for items, K for posterior samples, C for classes.
+        "NKC" for batchbald_redux, "NCK" for baal, "KNC" for `predictive_samples` of laplace-torch
+        and for stacked predictions of the members of an ensemble.
+    values : {"probs", "log_probs", "logits"}
+        What `array` holds.
+
+    Returns
+    -------
+    array
+        (n, samples, classes) log-probabilities, in the array library of `array`.
+
     """
-    if not isinstance(axes, str) or sorted(axes) != sorted(OURS):
+    if not isinstance(axes, str) or sorted(axes) != sorted(SABAL_AXES):
         raise InputError(
             "`axes` as the letters N (items), K (samples) and C (classes) in the array's order",
             shown(axes),
@@ -42,7 +55,7 @@ def log_probs_from(array: Any, *, axes: str, values: str) -> Array:
             "add the missing axis, or average over those that are too many",
         )
     xp = namespace(given)
-    array_NKC = xp.permute_dims(given, tuple(axes.index(letter) for letter in OURS))
+    array_NKC = xp.permute_dims(given, tuple(axes.index(letter) for letter in SABAL_AXES))
     if values == "log_probs":
         return check_log_probs(array_NKC)
     rows_RC = xp.reshape(array_NKC, (-1, array_NKC.shape[2]))

@@ -18,25 +18,40 @@ QueryFunction = Callable[..., tuple[np.ndarray, np.ndarray]]
 def modal_query(
     strategy: str = "sabal", *, random_state: RandomState = None, **options: Any
 ) -> QueryFunction:
-    """A `query_strategy` for modAL's ActiveLearner or Committee.
+    """Return a `query_strategy` for modAL's ActiveLearner or Committee.
+
+    Parameters
+    ----------
+    strategy, random_state, **options
+        As in `sabal.select`.
+
+    Returns
+    -------
+    callable
+        Its metrics of a query (`return_metrics=True` in modAL) are the importance weights. The
+        members of a committee count as samples of a posterior. The items that the learner was
+        trained on are taken into account.
+
+    Examples
+    --------
+    ::
 
         learner = ActiveLearner(model, query_strategy=modal_query(), X_training=X, y_training=y)
         indices, items = learner.query(X_pool, n_instances=20)
 
-    What modAL calls the metrics of a query (`return_metrics=True`) are the importance weights.
-    The members of a committee are the samples of a posterior. What the learner was trained on
-    is passed along.
     """
 
-    def chosen(classifier: Any, X_pool: Any, n_instances: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        ask = _of_committee if hasattr(classifier, "learner_list") else _of_learner
-        batch = ask(classifier, X_pool, n_instances, strategy, random_state, options)
+    def query_pool(
+        classifier: Any, X_pool: Any, n_instances: int = 1
+    ) -> tuple[np.ndarray, np.ndarray]:
+        choose = _query_committee if hasattr(classifier, "learner_list") else _query_learner
+        batch = choose(classifier, X_pool, n_instances, strategy, random_state, options)
         return batch.indices, batch.weights
 
-    return chosen
+    return query_pool
 
 
-def _of_learner(
+def _query_learner(
     learner: Any,
     X_pool: Any,
     budget: int,
@@ -56,7 +71,7 @@ def _of_learner(
     )
 
 
-def _of_committee(
+def _query_committee(
     committee: Any,
     X_pool: Any,
     budget: int,
@@ -64,7 +79,7 @@ def _of_committee(
     random_state: RandomState,
     options: dict[str, Any],
 ) -> Selection:
-    # A committee does not keep what it was taught; its members do, often all the same.
+    # A committee does not keep its training data; its members do, often the same data.
     known = [m.X_training for m in committee.learner_list if m.X_training is not None]
     return select(
         budget,

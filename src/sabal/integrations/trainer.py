@@ -1,4 +1,4 @@
-"""What a model of the Hugging Face Trainer says of a pool."""
+"""The outputs of a model of the Hugging Face Trainer over a pool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sabal.core.arrays import Array
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 
 LABELS = ("label", "labels", "label_ids")
 
@@ -23,31 +23,48 @@ def trainer_outputs(
     labeled: Any = None,
     ids: Any = None,
     batch_size: int | None = None,
-) -> Outputs:
-    """The outputs of a Trainer's model over `dataset`, as CPU tensors, each computed on first use.
+) -> ArrayPool:
+    """Return the outputs of a Trainer's model over a pool, as CPU tensors computed on first use.
 
     Features and logits come from one pass in the order of the data set, with the trainer's
-    collator, on the device where the model is; columns that the model does not take are left out,
-    and so are labels.
-    last_layer: the name of the model's last linear layer, for instance "classifier" or
-        "classifier.out_proj": the features are what reaches it.
-    labeled: a data set of what is labelled already; the default strategy covers what that does not.
-    batch_size: that of the trainer's evaluation if left out.
+    collator, on the device of the model. Labels, and columns that the model does not take, are left
+    out.
+
+    Parameters
+    ----------
+    trainer : transformers.Trainer
+        The trainer.
+    dataset : data set
+        The pool.
+    last_layer : str
+        The name of the last linear layer of the model, for instance "classifier" or
+        "classifier.out_proj". The features are its input.
+    labeled : data set, optional
+        The items that are labelled already; the default strategy covers what these do not.
+    ids : sequence, optional
+        Names of the items.
+    batch_size : int, optional
+        The batch size of the trainer's evaluation if left out.
+
+    Returns
+    -------
+    ArrayPool
+
     """
     size = batch_size if batch_size is not None else trainer.args.per_device_eval_batch_size
     check_whole(size, "batch_size")
-    pool = _Pass(trainer, dataset, last_layer, size)
-    known = None if labeled is None else _Pass(trainer, labeled, last_layer, size)
-    return Outputs(
+    pool = _TrainerPass(trainer, dataset, last_layer, size)
+    known = None if labeled is None else _TrainerPass(trainer, labeled, last_layer, size)
+    return ArrayPool(
         size=pool.size,
         ids=ids,
-        features=lambda: pool.seen[0],
-        logits=lambda: pool.seen[1],
-        labeled_features=None if known is None else lambda: known.seen[0],
+        features=lambda: pool.results[0],
+        logits=lambda: pool.results[1],
+        labeled_features=None if known is None else lambda: known.results[0],
     )
 
 
-class _Pass:
+class _TrainerPass:
     """One pass of a model over a data set, on first use."""
 
     def __init__(self, trainer: Any, dataset: Any, last_layer: str, batch_size: int) -> None:
@@ -59,37 +76,37 @@ class _Pass:
             )
         self.model, self.collate = trainer.model, trainer.data_collator
         self.dataset, self.size, self.batch_size = dataset, len(dataset), batch_size
-        self.network = _answering(self.model, last_layer)
+        self.network = _network_with_logits(self.model, last_layer)
 
     @cached_property
-    def seen(self) -> tuple[Array, Array]:
-        """Features and logits of all items."""
+    def results(self) -> tuple[Array, Array]:
+        """The features and logits of all items."""
         import torch
 
-        from sabal.models.inputs import device_of, evaluating, slices
+        from sabal.models.inputs import device_of, evaluation_mode, row_slices
 
         taken = set(inspect.signature(self.model.forward).parameters) - set(LABELS)
         where = device_of(self.model)
         features, logits = [], []
-        with evaluating(self.network):
-            for rows in slices(self.size, self.batch_size):
+        with evaluation_mode(self.network):
+            for rows in row_slices(self.size, self.batch_size):
                 items = [self.dataset[row] for row in range(rows.start, rows.stop)]
                 batch = self.collate(
                     [{k: v for k, v in each.items() if k in taken} for each in items]
                 )
-                seen = self.network.features({k: v.to(where) for k, v in batch.items()})
-                features.append(seen.cpu())
-                logits.append(self.network.head(seen).cpu())
+                inputs = self.network.features({k: v.to(where) for k, v in batch.items()})
+                features.append(inputs.cpu())
+                logits.append(self.network.head(inputs).cpu())
         return torch.cat(features), torch.cat(logits)
 
 
-def _answering(model: Any, last_layer: str) -> Any:
-    """`model` as a network that takes a batch by name and returns its logits."""
+def _network_with_logits(model: Any, last_layer: str) -> Any:
+    """Return `model` as a network that takes a batch by name and returns its logits."""
     from torch import Tensor, nn
 
     from sabal.models import Wrapped
 
-    class Answers(nn.Module):
+    class Logits(nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.model = model
@@ -99,5 +116,5 @@ def _answering(model: Any, last_layer: str) -> Any:
             return logits
 
     network = Wrapped(model, last_layer)
-    network.module = Answers()
+    network.module = Logits()
     return network

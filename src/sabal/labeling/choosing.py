@@ -11,17 +11,17 @@ import numpy as np
 
 from sabal.errors import SabalWarning
 from sabal.labeling.explanations import explain, predicted
-from sabal.labeling.heads import Head
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import NewBatchItem, TrainingLabel
 from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.learners.learner import Learner
 from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection
 
 
 def choose_batch_with_checks(
     settings: Settings,
-    head: Head,
+    head: Learner,
     number: int,
     labels: Sequence[TrainingLabel],
     taken: set[int],
@@ -34,7 +34,7 @@ def choose_batch_with_checks(
     ----------
     settings : Settings
         The settings of the project.
-    head : Head
+    head : Learner
         The model; one that is not trained chooses by the first strategy.
     number : int
         The number of the round.
@@ -53,6 +53,7 @@ def choose_batch_with_checks(
         The selection of the strategy.
     batch : list of NewBatchItem
         The selected items and the check items, with the reasons for them.
+
     """
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
     wanted = min(settings.initial if number == 0 else settings.batch, capacity)

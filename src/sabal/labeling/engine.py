@@ -17,10 +17,11 @@ from sabal.core.files import make_folder
 from sabal.errors import FileError
 from sabal.labeling.choosing import choose_batch_with_checks
 from sabal.labeling.features import FeatureFiles
-from sabal.labeling.heads import LENET, Head, make_head, name_of_head
+from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.store import ImportedLabel, TrainingLabel, TrainingRecord
 from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.learners.learner import Learner
 from sabal.loop.rounds import round_seed
 
 ROUNDING = 1e-9
@@ -35,7 +36,7 @@ class Engine:
         self._features_ND: np.ndarray | None = None
         self._head_name = ""
         self._keys: list[str] = []
-        self._head: Head | None = None
+        self._head: Learner | None = None
         self._head_training_id: int | None = None
         self._nothing_due_at: int | None = None
 
@@ -46,6 +47,7 @@ class Engine:
         -------
         str or None
             What was done ("features", "train" or "choose"); None if nothing is due.
+
         """
         try:
             return self._step()
@@ -150,7 +152,7 @@ class Engine:
             checks = self._labels(CHECK, last)
             metrics: dict[str, float] = {}
             if checks:
-                metrics = {**head.measure(*self._as_arrays(checks)), "checks": len(checks)}
+                metrics = {**head.measure_items(*self._as_arrays(checks)), "checks": len(checks)}
             name = f"models/training-{training_id:06d}.safetensors"
             make_folder(self.project.folder / "models")
             head.save(self.project.folder / name)
@@ -163,7 +165,7 @@ class Engine:
         self._head, self._head_training_id = head, training_id
         return "train"
 
-    def _trained_head(self, labels: Sequence[TrainingLabel], number: int) -> Head:
+    def _trained_head(self, labels: Sequence[TrainingLabel], number: int) -> Learner:
         """Return a new head, trained on `labels` with the seed of round `number`."""
         head = self._new_head()
         weights = np.asarray([label.weight for label in labels])
@@ -172,10 +174,10 @@ class Engine:
         head.train(items, targets, weights if self.settings.weighted else None, seed)
         return head
 
-    def _new_head(self) -> Head:
+    def _new_head(self) -> Learner:
         if self._features_ND is None:
             raise RuntimeError("the features are not computed yet")
-        return make_head(self._head_name, self._features_ND, self.settings.classes)
+        return make_learner(self._head_name, self._features_ND, self.settings.classes)
 
     def _as_arrays(self, labels: Sequence[TrainingLabel]) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the items and the indices of their classes."""
@@ -220,7 +222,7 @@ class Engine:
         )
         return "choose"
 
-    def _head_after(self, training: TrainingRecord, labels: Sequence[TrainingLabel]) -> Head:
+    def _head_after(self, training: TrainingRecord, labels: Sequence[TrainingLabel]) -> Learner:
         """Return the head of a training: the one in memory, or one trained the same way again."""
         if self._head is None or self._head_training_id != training.id:
             self._head = self._trained_head(labels, training.round)

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from sabal.core.arrays import row_chunks
-from sabal.labeling.heads import Head
 from sabal.labeling.store import TrainingLabel
+from sabal.learners.learner import Learner
 from sabal.predictions.uncertainty import margin
 
 NEIGHBOURS = 3
 
 
 def explain(
-    head: Head,
+    head: Learner,
     batch: np.ndarray,
     pool: np.ndarray,
     labels: Sequence[TrainingLabel],
@@ -32,7 +32,7 @@ def explain(
 
     Parameters
     ----------
-    head : Head
+    head : Learner
         The model that chose.
     batch, pool : ndarray of int
         The rows that were chosen, and those that they were chosen from.
@@ -45,6 +45,7 @@ def explain(
     -------
     list of dict
         The reasons of each item by name.
+
     """
     rows_BD = head.space(batch)
     why: list[dict[str, Any]] = [
@@ -58,7 +59,7 @@ def explain(
     ]
 
 
-def predicted(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
+def predicted(head: Learner, items: np.ndarray) -> list[dict[str, Any]]:
     """Return the uncertainty and the guess for each item; empty before the first training."""
     if not head.trained or not len(items):
         return [{} for _ in items]
@@ -74,7 +75,7 @@ def predicted(head: Head, items: np.ndarray) -> list[dict[str, Any]]:
     ]
 
 
-def _represented(head: Head, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]:
+def _represented(head: Learner, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]:
     counts = np.zeros(len(rows_BD), dtype=np.int64)
     squares_B = (rows_BD**2).sum(axis=1)
     for part in row_chunks(len(pool), 16 * (rows_BD.shape[1] + len(rows_BD))):
@@ -85,7 +86,10 @@ def _represented(head: Head, rows_BD: np.ndarray, pool: np.ndarray) -> list[int]
 
 
 def _neighbours(
-    head: Head, rows_BD: np.ndarray, labels: Sequence[TrainingLabel], key_of: Callable[[int], str]
+    head: Learner,
+    rows_BD: np.ndarray,
+    labels: Sequence[TrainingLabel],
+    key_of: Callable[[int], str],
 ) -> list[list[dict[str, Any]]]:
     if not labels:
         return [[] for _ in rows_BD]

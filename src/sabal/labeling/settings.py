@@ -12,7 +12,7 @@ from sabal.core.checks import check_choice, check_flag, check_number, check_whol
 from sabal.core.files import write_text_whole
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
 from sabal.labeling.store import StoreSettings
-from sabal.loop.rounds import Plan
+from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
 KINDS = ("image", "text")
@@ -70,6 +70,7 @@ class Settings(StoreSettings):
         The model that is trained on the features.
     show_guess : bool
         Whether people see the model's guess after their answer.
+
     """
 
     name: str
@@ -156,6 +157,7 @@ def read_settings(path: Path) -> Settings:
     ------
     FileError
         If the file cannot be read, or a section, name or value is not valid.
+
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))

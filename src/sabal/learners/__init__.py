@@ -1,1 +1,1 @@
-"""Learners: what is trained between the rounds of a loop."""
+"""Learners: what is trained between the rounds of a loop, a simulation or a labelling project."""

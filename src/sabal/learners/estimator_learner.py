@@ -1,34 +1,31 @@
-"""scikit-learn classifiers as learners of the loop: no torch, seconds a run."""
+"""Learners around scikit-learn classifiers: no PyTorch, trained in seconds."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sabal.errors import SabalError
-from sabal.pools.outputs import Outputs
-from sabal.predictions.calibration import (
-    apply_temperature,
-    cross_validated_temperature,
-    log_probs_of,
-)
+from sabal.learners.learner import Learner
+from sabal.pools import ArrayPool
+from sabal.predictions.calibration import apply_temperature, cross_validated_temperature
+from sabal.predictions.softmax import log_probs_of
 
 
 @contextmanager
-def few_labels_are_fine() -> Iterator[None]:
-    """A few labels a class are where active learning begins, no regression problem in disguise."""
+def ignore_few_labels_warning() -> Iterator[None]:
+    """Silence scikit-learn's warning about many classes among few labels: that is normal here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         yield
 
 
 def logistic(seed: int) -> Any:
-    """Multinomial logistic regression on standardised features."""
+    """Return a multinomial logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -37,7 +34,7 @@ def logistic(seed: int) -> Any:
 
 
 def forest(seed: int) -> Any:
-    """A random forest of 200 trees."""
+    """Return a random forest of 200 trees."""
     from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(200, random_state=seed)
@@ -46,38 +43,49 @@ def forest(seed: int) -> Any:
 ESTIMATORS: dict[str, Callable[[int], Any]] = {"logistic": logistic, "forest": forest}
 
 
-class EstimatorLearner:
-    """A classifier with `predict_proba` that is built anew from a seed in every round.
+class EstimatorLearner(Learner):
+    """A scikit-learn classifier that is built anew from a seed for every training.
 
-    x_pool, x_test: rows of numbers, flattened if they have more axes. Classes that no label has
-    shown yet get a probability of 0: there are `classes` of them whatever the labels say.
+    Models are not stored: these estimators are trained again as quickly as a file is checked.
+
+    Parameters
+    ----------
+    make : callable
+        Returns a classifier with `predict_proba` for a seed. What reaches the last step of a
+        pipeline is its features.
+    x_pool : numpy.ndarray
+        Rows of numbers, flattened if they have more axes.
+    classes : int or sequence of str
+        The number of classes, or their names. Classes without a label so far get probability 0.
+
     """
 
     def __init__(
-        self, make: Callable[[int], Any], x_pool: Any, x_test: Any, y_test: Any, classes: int
+        self, make: Callable[[int], Any], x_pool: np.ndarray, classes: int | Sequence[str]
     ) -> None:
+        super().__init__(x_pool, classes)
         self.make = make
-        self.x_pool = np.asarray(x_pool, dtype=np.float64).reshape(len(x_pool), -1)
-        self.x_test = np.asarray(x_test, dtype=np.float64).reshape(len(x_test), -1)
-        self.y_test = np.asarray(y_test)
-        self.classes = classes
         self.model: Any = None
         self._trained_on: tuple[np.ndarray, np.ndarray] = (np.empty(0, int), np.empty(0, int))
 
     @property
-    def size(self) -> int:
-        """The number of items in the pool."""
-        return len(self.x_pool)
+    def trained(self) -> bool:
+        """Whether there is a trained model."""
+        return self.model is not None
 
     @property
     def gives(self) -> tuple[str, ...]:
-        """What a trained estimator says."""
+        """The names of the arrays that `outputs` has once the model is trained."""
         return ("features", "probs", "label_probs", "labeled_features")
+
+    def prepare(self, x: Any) -> np.ndarray:
+        """Return data as rows of floats."""
+        return np.asarray(x, dtype=np.float64).reshape(len(x), -1)
 
     def train(
         self, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None, seed: int
     ) -> None:
-        """Fit a new estimator; a single class so far is predicted for everything."""
+        """Fit a new estimator; while there is a single class, predict that one for every item."""
         self._trained_on = (items, labels)
         if np.unique(labels).size < 2:
             from sklearn.dummy import DummyClassifier
@@ -85,52 +93,43 @@ class EstimatorLearner:
             self.model = DummyClassifier(strategy="prior").fit(self.x_pool[items], labels)
             return
         self.model = self.make(seed)
-        given = {} if weights is None else self._weight_argument(weights)
-        with few_labels_are_fine():
-            self.model.fit(self.x_pool[items], labels, **given)
+        keywords = {} if weights is None else {self._weight_keyword(): weights}
+        with ignore_few_labels_warning():
+            self.model.fit(self.x_pool[items], labels, **keywords)
 
-    def _weight_argument(self, weights: np.ndarray) -> dict[str, np.ndarray]:
-        steps = getattr(self.model, "steps", None)
-        return {f"{steps[-1][0]}__sample_weight" if steps else "sample_weight": weights}
+    def _weight_keyword(self) -> str:
+        from sklearn.pipeline import Pipeline
 
-    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> Outputs:
-        """Features, probabilities and a cross-validated label distribution, each when asked for."""
-        if self.model is None:
-            return Outputs(size=len(items), features=lambda: self.x_pool[items])
-        return Outputs(
+        if isinstance(self.model, Pipeline):
+            return f"{self.model.steps[-1][0]}__sample_weight"
+        return "sample_weight"
+
+    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> ArrayPool:
+        """Return features, probabilities and a cross-validated label distribution."""
+        if not self.trained:
+            return ArrayPool(size=len(items), features=lambda: self.x_pool[items])
+        return ArrayPool(
             size=len(items),
-            features=lambda: self._features(items),
-            probs=lambda: self._probs(self.x_pool[items]),
+            features=lambda: self.space(items),
+            probs=lambda: self.probs(items),
             label_probs=lambda: self._label_probs(items),
-            labeled_features=lambda: self._features(labeled),
+            labeled_features=lambda: self.space(labeled),
         )
 
-    def metrics(self) -> dict[str, float]:
-        """Accuracy and mean negative log-likelihood on the test set."""
-        probs_NC = self._probs(self.x_test)
-        of_label_N = probs_NC[np.arange(len(self.y_test)), self.y_test]
-        return {
-            "accuracy": float(np.mean(probs_NC.argmax(axis=1) == self.y_test)),
-            "log_loss": float(-np.mean(np.log(np.maximum(of_label_N, 1e-12)))),
-        }
+    def probs(self, items: np.ndarray) -> np.ndarray:
+        """Return the predicted probabilities of rows of the pool, (items, classes)."""
+        return self._probs(self.x_pool[items])
 
-    def predictions(self) -> np.ndarray:
-        """The predicted class of every test item."""
-        return self._probs(self.x_test).argmax(axis=1)
+    def predict_proba(self, x: Any) -> np.ndarray:
+        """Return the predicted probabilities of any data of the pool's kind, (n, classes)."""
+        return self._probs(self.prepare(x))
 
-    def save(self, path: Path) -> bool:
-        """Nothing to store: these train in less time than a file takes to be trusted."""
-        return False
+    def space(self, items: np.ndarray) -> np.ndarray:
+        """Return rows of the pool as the last step of a pipeline sees them."""
+        from sklearn.pipeline import Pipeline
 
-    def load(
-        self, path: Path, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
-    ) -> None:
-        """Never called, as nothing is stored."""
-        raise SabalError("a model that trains anew", str(path), "do not store estimators")
-
-    def _features(self, items: np.ndarray) -> np.ndarray:
         rows = self.x_pool[items]
-        if hasattr(self.model, "steps") and len(items):
+        if isinstance(self.model, Pipeline) and len(items):
             return np.asarray(self.model[:-1].transform(rows))
         return rows
 
@@ -140,15 +139,15 @@ class EstimatorLearner:
         return probs_NC
 
     def _label_probs(self, items: np.ndarray) -> np.ndarray:
-        probs_NC = self._probs(self.x_pool[items])
+        probs_NC = self.probs(items)
         labeled, labels = self._trained_on
         try:
-            with few_labels_are_fine():
+            with ignore_few_labels_warning():
                 temperature = cross_validated_temperature(
                     self.make(0), self.x_pool[labeled], labels
                 )
         except SabalError:
-            # Too few labels for folds: the prediction itself, and the strategy will say what that
+            # Too few labels for folds: use the prediction itself; the strategy says what that
             # means for it.
             return probs_NC
         return np.asarray(apply_temperature(log_probs_of(probs_NC), temperature))

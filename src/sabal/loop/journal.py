@@ -1,11 +1,11 @@
 """The journal of a run: every step of the loop as a file that is whole or absent.
 
     rounds/0003/asked.json        the batch, with weights, scores and evidence
-    rounds/0003/answers-0000.json labels as they came, in parts if need be
+    rounds/0003/answers-0000.json labels in the order of their arrival, one file for each part
     rounds/0003/model.safetensors the trained model, where the learner can store it
-    rounds/0003/done.json         the figures after training: the round is complete
+    rounds/0003/done.json         the metrics after training: the round is complete
 
-Files are only ever added. A run that is killed at any moment goes on from the last one.
+Files are only ever added. A run that is killed at any moment continues from the last one.
 """
 
 from __future__ import annotations
@@ -24,15 +24,33 @@ from sabal.selection import Selection
 
 
 class Journal:
-    """Reads and writes the rounds of one run below `folder`."""
+    """The rounds of one run, as files.
+
+    Parameters
+    ----------
+    folder : str or pathlib.Path
+        The folder of the run; it is created on the first write.
+
+    """
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
 
     def bind(self, config: dict[str, Any], may_change: Collection[str] = ()) -> None:
-        """Tie the folder to one configuration: a run resumes only as what it was begun as.
+        """Record the configuration of the folder, or check that it is the recorded one.
 
-        `may_change` are keys that add runs or take them away, and change none.
+        Parameters
+        ----------
+        config : dict
+            The configuration, in types that JSON has.
+        may_change : collection of str
+            Keys that may differ from the record: they add or remove runs, but change none.
+
+        Raises
+        ------
+        FileError
+            If the folder was started with another configuration.
+
         """
         path = self.folder / "config.json"
         make_folder(self.folder)
@@ -52,11 +70,11 @@ class Journal:
             _write_json(path, config)
 
     def config(self) -> dict[str, Any]:
-        """What the folder is tied to."""
+        """Return the recorded configuration."""
         return _read_json(self.folder / "config.json")
 
     def asked(self, number: int) -> Selection | None:
-        """The batch of a round, if it was chosen already."""
+        """Return the batch of a round, or None if it has not been chosen yet."""
         record = self._read(number, "asked.json")
         if record is None:
             return None
@@ -72,7 +90,7 @@ class Journal:
         )
 
     def write_asked(self, number: int, batch: Selection) -> None:
-        """Record a batch before anyone is asked."""
+        """Record a batch before the oracle is asked."""
         record = {
             "indices": batch.indices.tolist(),
             "weights": batch.weights.tolist(),
@@ -84,7 +102,7 @@ class Journal:
         self._write(number, "asked.json", record)
 
     def answers(self, number: int) -> Answers:
-        """Everything that was answered in a round so far."""
+        """Return all answers of a round so far."""
         labels: dict[int, int] = {}
         skipped: set[int] = set()
         for path in sorted(self._round(number).glob("answers-*.json")):
@@ -94,7 +112,7 @@ class Journal:
         return Answers(labels, frozenset(skipped))
 
     def add_answers(self, number: int, answers: Answers) -> None:
-        """Record answers as they come in."""
+        """Record answers as they arrive."""
         part = len(list(self._round(number).glob("answers-*.json")))
         record = {
             "labels": {str(item): label for item, label in answers.labels.items()},
@@ -103,15 +121,15 @@ class Journal:
         self._write(number, f"answers-{part:04d}.json", record)
 
     def done(self, number: int) -> dict[str, Any] | None:
-        """The figures of a round, if it is complete."""
+        """Return the record of a complete round, or None if it is not complete."""
         return self._read(number, "done.json")
 
     def write_done(self, number: int, figures: dict[str, Any]) -> None:
-        """Complete a round."""
+        """Record that a round is complete."""
         self._write(number, "done.json", figures)
 
     def keep_model(self, number: int, save: Callable[[Path], bool]) -> None:
-        """Let `save` store the model of a round; it may decline."""
+        """Store the model of a round with `save`, unless that returns False."""
         make_folder(self._round(number))
         temporary = self._round(number) / ".model"
         try:
@@ -121,7 +139,7 @@ class Journal:
             temporary.unlink(missing_ok=True)
 
     def model_path(self, number: int) -> Path:
-        """Where the model of a round is kept."""
+        """Return the path of the model of a round."""
         return self._round(number) / "model.safetensors"
 
     def _round(self, number: int) -> Path:

@@ -1,4 +1,4 @@
-"""Oracles: who answers when the loop asks for labels."""
+"""Oracles: sources of the labels that the loop asks for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from sabal.errors import InputError
 
 @dataclass(frozen=True)
 class Answers:
-    """What came back: labels by item, and items that will never be answered.
+    """The answers of an oracle. Items without an answer are asked for again.
 
-    Items in neither are still open; they are asked for again.
+    Attributes
+    ----------
+    labels : dict
+        Labels by item.
+    skipped : frozenset of int
+        Items that will never be labelled.
+
     """
 
     labels: dict[int, int] = field(default_factory=dict)
@@ -26,11 +32,29 @@ class Oracle(Protocol):
     """A person, a file or a simulation."""
 
     def answer(self, items: Sequence[int]) -> Answers:
-        """Labels for some, all or none of `items` (rows of the pool), without waiting for more."""
+        """Return answers for some, all or none of `items`, without waiting for more.
+
+        Parameters
+        ----------
+        items : sequence of int
+            Rows of the pool.
+
+        Returns
+        -------
+        Answers
+
+        """
 
 
 class SimulatedOracle:
-    """Knows every label and answers at once."""
+    """An oracle that knows every label and answers at once.
+
+    Parameters
+    ----------
+    labels : array of int
+        The label of every item of the pool.
+
+    """
 
     def __init__(self, labels: Any) -> None:
         self.labels_N = np.asarray(labels)
@@ -42,5 +66,5 @@ class SimulatedOracle:
             )
 
     def answer(self, items: Sequence[int]) -> Answers:
-        """All of them."""
+        """Return the labels of all `items`."""
         return Answers({int(item): int(self.labels_N[item]) for item in items})

@@ -1,142 +1,75 @@
-"""The loop: choose, ask, train, and again (the paper's Algorithm 3, as a generator of rounds).
+"""The loop: choose, ask, train, repeat (the paper's Algorithm 3, as a generator of rounds).
 
-Every draw is decided by the seed, the round and what it is for, and every step is journalled before
-the next begins. So a run that was killed anywhere resumes to the same result as one that was not.
+Every random number follows from the seed, the round and its purpose, and every step is written to
+the journal before the next begins. A run that is killed at any moment therefore resumes to the same
+result as one that is not.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from sabal.api import choose
-from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.core.memory import PeakMemory
 from sabal.errors import InputError
+from sabal.learners.learner import Learner
 from sabal.loop.journal import Journal
 from sabal.loop.oracle import Answers, Oracle
-from sabal.pools.outputs import Outputs
+from sabal.loop.plan import Plan, Round
 from sabal.selection import Selection
 
 PURPOSES = ("select", "outputs", "train", "check")
-SETTLED = 0.01
-"""A round that changes a smaller share of the predictions than this has settled."""
+STABLE_SHARE = 0.01
+"""Predictions are stable in a round that changes a smaller share of them than this."""
+
+TestData = tuple[Any, np.ndarray]
+"""Items of the pool's kind, and their labels."""
 
 
-class Learner(Protocol):
-    """A model that the loop trains again and again, from scratch each time."""
+def run_rounds(
+    learner: Learner,
+    oracle: Oracle,
+    plan: Plan,
+    journal: Journal,
+    *,
+    test: TestData | None = None,
+) -> Iterator[Round]:
+    """Run the rounds of a plan; those that are in the journal already are read, not repeated.
 
-    @property
-    def size(self) -> int:
-        """The number of items in the pool, labelled or not."""
+    Parameters
+    ----------
+    learner : Learner
+        The model, which knows the pool.
+    oracle : Oracle
+        Answers with labels.
+    plan : Plan
+        The size and number of the rounds, and the strategy.
+    journal : Journal
+        The folder in which every step is recorded.
+    test : tuple of arrays, optional
+        Items and labels to measure every round on, which are never trained on. Without it, rounds
+        have no metrics, and `plan.stable_rounds` looks at the predictions for the pool.
 
-    @property
-    def gives(self) -> tuple[str, ...]:
-        """The parts of `outputs` once it is trained, by name."""
+    Yields
+    ------
+    Round
+        One round after the other, until the end of the plan, a stopping rule of the plan, or a
+        round with `open_items`, which the oracle has not answered yet.
 
-    def train(
-        self, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None, seed: int
-    ) -> None:
-        """Forget everything and learn `labels` of `items`; the seed decides every draw."""
-
-    def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> Outputs:
-        """What the model says of `items`; `labeled` are those it was trained on.
-
-        Before any training: what is known without a model (features, if any).
-        """
-
-    def metrics(self) -> dict[str, float]:
-        """How good the model is, `accuracy` among them, on data that no round touches."""
-
-    def predictions(self) -> np.ndarray:
-        """The class that the model gives to each item of a fixed set, to see it settle."""
-
-    def save(self, path: Path) -> bool:
-        """Store the trained model; False if this kind of model is trained anew instead."""
-
-    def load(
-        self, path: Path, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
-    ) -> None:
-        """Bring back what `save` stored after training on these."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How a run goes on, from its first batch to its end.
-
-    initial, batch, rounds: the size of the first batch, of every later one, and how many follow.
-    strategy, options: how later batches are chosen.
-    first: the strategy of the first batch, when there is no model: "random" or "typiclust".
-    weighted: whether the weights of a batch count in training.
-    target_accuracy: stop once the metric `accuracy` reaches it.
-    stable_rounds: stop once this many rounds in a row changed less than 1 % of the predictions.
-    """
-
-    initial: int
-    batch: int
-    rounds: int
-    strategy: str = "sabal"
-    options: dict[str, Any] = field(default_factory=dict)
-    first: str = "random"
-    weighted: bool = False
-    target_accuracy: float | None = None
-    stable_rounds: int | None = None
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        check_whole(self.initial, "initial")
-        check_whole(self.batch, "batch")
-        check_whole(self.rounds, "rounds", least=0)
-        check_choice(self.first, "first", ("random", "typiclust"))
-        check_whole(self.seed, "seed", least=0)
-        if self.target_accuracy is not None:
-            check_number(self.target_accuracy, "target_accuracy")
-        if self.stable_rounds is not None:
-            check_whole(self.stable_rounds, "stable_rounds")
-
-    def check_pool(self, size: int) -> None:
-        """Refuse to ask for more labels than a pool of `size` items has."""
-        wanted = self.initial + self.batch * self.rounds
-        if wanted > size:
-            raise InputError(
-                f"initial + batch * rounds of at most {size}, the size of the pool",
-                str(wanted),
-                "ask for fewer labels",
-            )
-
-
-@dataclass(frozen=True)
-class Round:
-    """What one round did. Round 0 is the first batch; `labels` counts all rounds up to this one.
-
-    `select_mb` is the peak growth of memory while choosing; None where the system cannot tell.
-    `open_items` are asked for and not answered yet: the run waits, and goes on when it is started
-    again.
-    """
-
-    number: int
-    batch: Selection
-    labels: int
-    metrics: dict[str, float]
-    select_seconds: float
-    select_mb: float | None
-    train_seconds: float
-    open_items: tuple[int, ...] = ()
-
-
-def run_rounds(learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -> Iterator[Round]:
-    """The rounds of a run, one at a time; those in the journal already are read, not repeated.
-
-    Ends after the last round of the plan, when a rule says stop, or with a round whose
-    `open_items` wait for the oracle.
     """
     plan.check_pool(learner.size)
-    run = _Run(learner, oracle, plan, journal)
+    if plan.target_accuracy is not None and test is None:
+        raise InputError(
+            "test data to measure the accuracy on, for a target accuracy",
+            "none",
+            "pass test=(x, y), or leave target_accuracy out",
+        )
+    run = _Run(learner, oracle, plan, journal, test)
     for number in range(plan.rounds + 1):
         current = run.round(number)
         yield current
@@ -145,9 +78,10 @@ def run_rounds(learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -
 
 
 def round_seed(seed: int, number: int, purpose: str) -> int:
-    """A seed of its own for every draw of every round, whatever was drawn before.
+    """Return the seed for one purpose in one round.
 
-    Neither strategy nor options enter: runs that differ in these only are paired.
+    It does not depend on the strategy or its options, so that runs with the same seed are paired.
+    The purposes are "select", "outputs", "train" and "check".
     """
     key = [seed, number, PURPOSES.index(purpose)]
     return int(np.random.SeedSequence(key).generate_state(1, np.uint32)[0])
@@ -156,9 +90,26 @@ def round_seed(seed: int, number: int, purpose: str) -> int:
 def choose_batch(
     learner: Learner, plan: Plan, number: int, labeled: list[int], excluded: set[int]
 ) -> Selection:
-    """Choose among what is neither labelled nor excluded; rows are those of the whole pool.
+    """Choose the batch of a round among the items that are neither labelled nor excluded.
 
-    The learner is as it was after the round before.
+    Parameters
+    ----------
+    learner : Learner
+        The model as it was after the previous round.
+    plan : Plan
+        The size of the batch, the strategy and the seed.
+    number : int
+        The round.
+    labeled : list of int
+        Rows of the pool that have a label.
+    excluded : set of int
+        Rows of the pool that cannot be chosen for another reason.
+
+    Returns
+    -------
+    Selection
+        The batch, as rows of the whole pool.
+
     """
     free = np.ones(learner.size, dtype=bool)
     free[[*labeled, *excluded]] = False
@@ -177,10 +128,18 @@ def choose_batch(
 
 
 class _Run:
-    """What a run knows so far: labels, weights, what was skipped, and which model is trained."""
+    """The state of a run: labels, weights, skipped items, and which round's model is trained."""
 
-    def __init__(self, learner: Learner, oracle: Oracle, plan: Plan, journal: Journal) -> None:
+    def __init__(
+        self,
+        learner: Learner,
+        oracle: Oracle,
+        plan: Plan,
+        journal: Journal,
+        test: TestData | None,
+    ) -> None:
         self.learner, self.oracle, self.plan, self.journal = learner, oracle, plan, journal
+        self.test = test
         self.labels: dict[int, int] = {}
         self.labels_after: dict[int, int] = {}
         self.weights: dict[int, float] = {}
@@ -189,11 +148,11 @@ class _Run:
         self.unchanged_rounds = 0
 
     def round(self, number: int) -> Round:
-        """Read a round that is complete, or do what is left of it."""
+        """Read a round that is complete, or do what remains of it."""
         done = self.journal.done(number)
         batch = self.journal.asked(number)
         if batch is None:
-            batch = self._chosen(number)
+            batch = self._choose(number)
             self.journal.write_asked(number, batch)
         answers = self._answers(number, batch)
         open_items = tuple(
@@ -210,25 +169,25 @@ class _Run:
         self.skipped |= answers.skipped
         self.labels_after[number] = len(self.labels)
         if done is None:
-            done = self._trained(number)
+            done = self._train_and_measure(number)
         self.unchanged_rounds = int(done["unchanged_rounds"])
         train_seconds = float(done["train_seconds"])
         return Round(number, batch, len(self.labels), done["metrics"], *took, train_seconds)
 
     def should_stop(self, current: Round) -> bool:
-        """Whether a stopping rule of the plan is met."""
+        """Return whether a stopping rule of the plan is met."""
         target, stable = self.plan.target_accuracy, self.plan.stable_rounds
         reached = target is not None and current.metrics.get("accuracy", 0.0) >= target
         return reached or (stable is not None and self.unchanged_rounds >= stable)
 
-    def _chosen(self, number: int) -> Selection:
-        """Choose with the model of the round before, if there was one."""
+    def _choose(self, number: int) -> Selection:
+        """Choose with the model of the previous round, if there is one."""
         if number > 0:
-            self._bring_back(number - 1)
+            self._restore(number - 1)
         return choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
 
     def _answers(self, number: int, batch: Selection) -> Answers:
-        """Ask for what is open until the oracle has nothing more to say for now."""
+        """Ask for open items until all are answered or the oracle has no more answers for now."""
         while True:
             known = self.journal.answers(number)
             still_open = [
@@ -244,21 +203,21 @@ class _Run:
                 return known
             self.journal.add_answers(number, answers)
 
-    def _trained(self, number: int) -> dict[str, Any]:
-        """Train on all labels so far, keep the model, and complete the round."""
+    def _train_and_measure(self, number: int) -> dict[str, Any]:
+        """Train on all labels so far, store the model, and complete the round."""
         before = None
         if self.plan.stable_rounds is not None and number > 0:
-            self._bring_back(number - 1)
-            before = self.learner.predictions()
+            self._restore(number - 1)
+            before = self._predictions()
         started = time.perf_counter()
         self._train(number)
         seconds = time.perf_counter() - started
         unchanged = 0
         if before is not None:
-            settled = float(np.mean(before != self.learner.predictions())) < SETTLED
-            unchanged = self.unchanged_rounds + 1 if settled else 0
+            changed = float(np.mean(before != self._predictions()))
+            unchanged = self.unchanged_rounds + 1 if changed < STABLE_SHARE else 0
         done = {
-            "metrics": self.learner.metrics(),
+            "metrics": {} if self.test is None else self.learner.measure(*self.test),
             "train_seconds": seconds,
             "unchanged_rounds": unchanged,
         }
@@ -266,34 +225,40 @@ class _Run:
         self.journal.write_done(number, done)
         return done
 
+    def _predictions(self) -> np.ndarray:
+        """Predict the test items or, without any, the pool."""
+        if self.test is None:
+            return self.learner.probs(np.arange(self.learner.size)).argmax(axis=1)
+        return self.learner.predict(self.test[0])
+
     def _train(self, number: int) -> None:
         seed = round_seed(self.plan.seed, number, "train")
-        self.learner.train(*self._lessons(number), seed)
+        self.learner.train(*self._training_labels(number), seed)
         self.trained_round = number
 
-    def _lessons(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """Items, labels and weights as they were after round `number`."""
+    def _training_labels(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return items, labels and weights as they were after round `number`."""
         count = self.labels_after[number]
         items = np.asarray(list(self.labels)[:count], dtype=np.int64)
         labels = np.asarray(list(self.labels.values())[:count], dtype=np.int64)
         weights = np.asarray(list(self.weights.values())[:count])
         return items, labels, weights if self.plan.weighted else None
 
-    def _bring_back(self, number: int) -> None:
-        """The model as it was after round `number`: still there, stored, or trained again."""
+    def _restore(self, number: int) -> None:
+        """Make the learner what it was after round `number`: as it is, loaded, or trained again."""
         if self.trained_round == number:
             return
         stored = self.journal.model_path(number)
         if stored.exists():
-            self.learner.load(stored, *self._lessons(number))
+            self.learner.load(stored, *self._training_labels(number))
             self.trained_round = number
         else:
             self._train(number)
 
 
 def _check_answers(answers: Answers, asked: list[int]) -> None:
-    strangers = (set(answers.labels) | set(answers.skipped)) - set(asked)
-    if strangers:
+    unexpected = (set(answers.labels) | set(answers.skipped)) - set(asked)
+    if unexpected:
         raise InputError(
-            "answers to items that were asked for", f"item {min(strangers)}", "fix the oracle"
+            "answers to items that were asked for", f"item {min(unexpected)}", "fix the oracle"
         )

@@ -1,7 +1,4 @@
-"""Models: PyTorch networks, their training, and posteriors whose samples the whole pool shares.
-
-The only room that imports torch.
-"""
+"""PyTorch networks, their training, and posteriors whose samples the whole pool shares."""
 
 try:
     import safetensors  # noqa: F401
@@ -15,13 +12,13 @@ except ImportError as error:
         'pip install "sabal[torch]"',
     ) from None
 
+from sabal.models.architectures import MLP, VGG16, LeNet5, Network, ResNet18, build
 from sabal.models.dropout import Dropout
+from sabal.models.forward_passes import pool_atoms, pool_outputs
 from sabal.models.laplace import Laplace
-from sabal.models.networks import MLP, VGG16, LeNet5, Network, ResNet18, build
-from sabal.models.outputs import pool_atoms, pool_outputs
-from sabal.models.posterior import Draw, Ensemble, Posterior, Variational
+from sabal.models.posteriors import Draw, Ensemble, ModelPosterior, Variational
 from sabal.models.storage import load, save
-from sabal.models.training import Training, fit
+from sabal.models.training import Training, TrainingSettings, fit
 from sabal.models.variational import VariationalLinear
 from sabal.models.wrappers import Wrapped
 
@@ -33,10 +30,11 @@ __all__ = [
     "Ensemble",
     "Laplace",
     "LeNet5",
+    "ModelPosterior",
     "Network",
-    "Posterior",
     "ResNet18",
     "Training",
+    "TrainingSettings",
     "Variational",
     "VariationalLinear",
     "Wrapped",

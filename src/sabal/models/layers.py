@@ -1,4 +1,4 @@
-"""The pieces that networks are made of."""
+"""Layers and parts of networks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Shape = tuple[int, ...]
 
 
 def scaled(channels: int, width: float) -> int:
-    """`channels` times the width factor, at least 1."""
+    """Return `channels` times the width factor, at least 1."""
     return max(1, round(channels * check_number(width, "width", above=0.0)))
 
 
 class Standardise(nn.Module):
-    """(x - mean) / std per channel; nothing at all when neither is given."""
+    """(x - mean) / std per channel; the identity if neither is given."""
 
     mean: Tensor
     std: Tensor
@@ -41,12 +41,12 @@ class Standardise(nn.Module):
         self.needed = mean is not None or std is not None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The standardised batch."""
+        """Return the standardised batch."""
         return (x - self.mean) / self.std if self.needed else x
 
 
-class Block(nn.Module):
-    """Two 3 x 3 convolutions beside a shortcut (He et al. 2016, figure 5 left)."""
+class ResidualBlock(nn.Module):
+    """Two 3 x 3 convolutions with a shortcut (He et al. 2016, figure 5 left)."""
 
     def __init__(self, channels: int, out: int, stride: int) -> None:
         super().__init__()
@@ -64,12 +64,12 @@ class Block(nn.Module):
             )
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         return torch.relu(self.residual(x) + self.shortcut(x))
 
 
 def image_shape(input_shape: Shape) -> Shape:
-    """`input_shape`, if it is that of an image."""
+    """Return `input_shape`, or raise an InputError if it is not that of an image."""
     if len(input_shape) != 3:
         raise InputError(
             "`input_shape` of an image: (channels, height, width)",
@@ -80,19 +80,19 @@ def image_shape(input_shape: Shape) -> Shape:
 
 
 def dense(inputs: int, outputs: int, dropout: float) -> list[nn.Module]:
-    """A dense layer with ReLU, and dropout where asked for."""
-    return [nn.Linear(inputs, outputs), nn.ReLU(), *dropout_of(dropout)]
+    """Return a dense layer with ReLU, and dropout unless that is 0."""
+    return [nn.Linear(inputs, outputs), nn.ReLU(), *dropout_layers(dropout)]
 
 
-def dropout_of(share: float) -> list[nn.Module]:
-    """A dropout layer, or none for a share of 0."""
+def dropout_layers(share: float) -> list[nn.Module]:
+    """Return a dropout layer, or no layer for a share of 0."""
     if check_number(share, "dropout") >= 1:
         raise InputError("`dropout` below 1", str(share), "pass for instance dropout=0.5")
     return [nn.Dropout(share)] if share > 0 else []
 
 
 def he_initial(body: nn.Module) -> None:
-    """He's initial values for the convolutions (He et al. 2015, eq. 14), zero for their biases."""
+    """Initialise convolutions as He et al. 2015 (eq. 14), and their biases as 0."""
     for module in body.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -1,4 +1,4 @@
-"""Progress: a bar on the terminal, or the caller's own function."""
+"""Progress, shown as a bar on the terminal or passed to a function of the caller."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ Progress = bool | Callable[[int, int], None]
 
 
 @contextmanager
-def ticking(progress: Progress, total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of steps just done."""
+def report_progress(progress: Progress, total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """Report the progress of a loop of `total` steps.
+
+    Yields a function to call with the number of steps just done.
+    """
     if callable(progress):
         done = 0
 

@@ -1,4 +1,4 @@
-"""Networks on disk: safetensors, with the arguments of `build` as JSON. Nothing is unpickled."""
+"""Networks on disk as safetensors, with the arguments of `build` as JSON; nothing is pickled."""
 
 from __future__ import annotations
 
@@ -12,18 +12,17 @@ from safetensors.torch import save_file
 
 from sabal.core.files import write_whole
 from sabal.errors import FileError, InputError, SabalError
-from sabal.models.inputs import Headed, placed
-from sabal.models.networks import build
+from sabal.models.architectures import build
+from sabal.models.inputs import HeadedNetwork, move_to_device
 
 RECIPE = "sabal.network"
-"""The metadata key under which the arguments of `build` are kept."""
+"""The metadata key of the arguments of `build`."""
 
 
-def save(network: Headed, path: str | Path) -> Path:
-    """Write the parameters and buffers; the file at `path` is whole or as it was."""
-    recipe = getattr(network, "recipe", None)
+def save(network: HeadedNetwork, path: str | Path) -> Path:
+    """Write the parameters and buffers of a network; a failure leaves the old file as it was."""
     try:
-        metadata = {} if recipe is None else {RECIPE: json.dumps(recipe)}
+        metadata = {} if network.recipe is None else {RECIPE: json.dumps(network.recipe)}
     except TypeError as error:
         raise InputError(
             "options of `build` that JSON can hold", str(error), "use plain numbers and lists"
@@ -36,12 +35,29 @@ def save(network: Headed, path: str | Path) -> Path:
 
 
 def load(
-    path: str | Path, *, into: Headed | None = None, device: str | torch.device | None = None
-) -> Headed:
-    """The network at `path`, in evaluation mode.
+    path: str | Path, *, into: HeadedNetwork | None = None, device: str | torch.device | None = None
+) -> HeadedNetwork:
+    """Load a network, in evaluation mode.
 
-    into: a network of your own that the parameters are put into; without it one is built from the
-        arguments in the file.
+    Parameters
+    ----------
+    path : str or pathlib.Path
+        A file that `save` wrote.
+    into : HeadedNetwork, optional
+        A network to put the parameters into; if left out, one is built from the arguments in the
+        file.
+    device : str or torch.device, optional
+        Where to put the network.
+
+    Returns
+    -------
+    HeadedNetwork
+
+    Raises
+    ------
+    FileError
+        If the file cannot be read, or has other parameters than the network.
+
     """
     source = Path(path)
     try:
@@ -52,15 +68,15 @@ def load(
         raise FileError(
             f"a safetensors file at {source}", str(error), "check the path, or save it again"
         ) from None
-    network = _built(metadata.get(RECIPE), source) if into is None else into
+    network = _build(metadata.get(RECIPE), source) if into is None else into
     _check_state(network, state, source)
-    # A network of the caller's keeps its parameters, which an optimiser may know.
+    # A network of the caller keeps its parameter objects, which an optimiser may refer to.
     network.load_state_dict(state, assign=into is None)
-    placed(network, device)
+    move_to_device(network, device)
     return network.eval()
 
 
-def _check_state(network: Headed, state: dict[str, torch.Tensor], source: Path) -> None:
+def _check_state(network: HeadedNetwork, state: dict[str, torch.Tensor], source: Path) -> None:
     wanted = {name: tuple(value.shape) for name, value in network.state_dict().items()}
     found = {name: tuple(value.shape) for name, value in state.items()}
     differing = sorted(name for name, _ in set(wanted.items()) ^ set(found.items()))
@@ -73,7 +89,7 @@ def _check_state(network: Headed, state: dict[str, torch.Tensor], source: Path) 
         )
 
 
-def _built(recipe: str | None, source: Path) -> Headed:
+def _build(recipe: str | None, source: Path) -> HeadedNetwork:
     if recipe is None:
         raise FileError(
             f"the arguments of `build` in {source}",

@@ -1,4 +1,4 @@
-"""Bring your own network: any module with a named last linear layer."""
+"""Networks of the user: any module with a named last linear layer."""
 
 from __future__ import annotations
 
@@ -8,15 +8,23 @@ import torch
 from torch import Tensor, nn
 
 from sabal.errors import InputError, UnknownNameError
-from sabal.models.inputs import Headed
+from sabal.models.inputs import HeadedNetwork
 from sabal.models.variational import VariationalLinear
 
 
-class Wrapped(Headed):
-    """`module` with its last layer known by name, for instance "fc" or "classifier.6".
+class Wrapped(HeadedNetwork):
+    """A module of the user, with the name of its last layer.
 
-    The features are whatever reaches that layer; the layer's output has to be the module's.
-    The module itself is kept, not copied: training the one trains the other.
+    The features are the input of that layer, and its output must be that of the module. The module
+    is kept, not copied: training one trains the other.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        The module.
+    last_layer : str
+        The name of its last linear layer, for instance "fc" or "classifier.6".
+
     """
 
     def __init__(self, module: nn.Module, last_layer: str) -> None:
@@ -40,16 +48,16 @@ class Wrapped(Headed):
             )
         self.module = module
         self.last_layer = last_layer
-        # Not registered a second time: its parameters belong to the module.
+        # Not registered again: its parameters belong to the module.
         self.__dict__["head"] = layer
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, classes): what the module says."""
+        """Return the logits of the module, (n, classes)."""
         logits: Tensor = self.module(x)
         return logits
 
     def features(self, x: Tensor) -> Tensor:
-        """(n, d): what reaches the last layer when the module is run on `x`."""
+        """Return the input of the last layer when the module is run on `x`, (n, d)."""
         seen: list[tuple[Tensor, Tensor]] = []
 
         def look(layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:

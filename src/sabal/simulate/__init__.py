@@ -1,1 +1,1 @@
-"""Whole runs with hidden labels, side by side."""
+"""Simulated experiments: whole runs with hidden labels, in parallel."""

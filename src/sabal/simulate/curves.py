@@ -1,4 +1,4 @@
-"""Learning curves and what they say: areas, paired differences, wins, and a plain verdict."""
+"""Learning curves, and the statistics of them: areas, paired differences, wins."""
 
 from __future__ import annotations
 
@@ -10,19 +10,24 @@ import numpy as np
 
 BASELINE = "random"
 
-WORTHWHILE = 1.0
-"""Points of area that would be worth choosing for: an interval that ends below says it is not."""
-
-
-CEILING = 0.99
-"""An accuracy of random that leaves nothing to be better at."""
-
 
 @dataclass(frozen=True)
 class Point:
     """One round of one run: a row of results.parquet.
 
-    select_mb: the peak growth of memory while choosing, where the system could tell.
+    Attributes
+    ----------
+    strategy, seed, round
+        The run, and the number of the round.
+    labels : int
+        The number of labels after the round.
+    accuracy : float
+        The accuracy on the test set.
+    select_seconds : float
+        The time of the selection.
+    select_mb : float or None
+        The peak growth of memory during the selection, where the system reports it.
+
     """
 
     strategy: str
@@ -34,7 +39,7 @@ class Point:
     select_mb: float | None = None
 
     def check(self) -> None:
-        """Raise a ValueError unless this can be a round: a file may say anything."""
+        """Raise a ValueError if this cannot be a round: files may hold anything."""
         whole = (self.seed, self.round, self.labels)
         figures = (self.accuracy, self.select_seconds, self.select_mb or 0.0)
         if not (
@@ -49,15 +54,29 @@ class Point:
 
 @dataclass(frozen=True)
 class Summary:
-    """What the curves of one strategy come to, over its seeds.
+    """The learning curves of one strategy, summarised over its seeds.
 
-    auc, std: mean and standard deviation of the area under the curve, in percent.
-    difference, low, high: the paired difference of areas to random, with its 95 % interval; None
-        where there is no random run or only one seed to pair.
-    better, worse: whether the difference is above or below 0 for sure: by an interval that allows
-        for as many comparisons with random as there are strategies (Bonferroni).
-    labels_to_match: labels at which the mean curve first reaches random's final accuracy.
-    select_seconds, select_mb: the mean time and memory of a selection, but for the first batch.
+    Attributes
+    ----------
+    strategy : str
+        The strategy.
+    seeds : int
+        The number of runs.
+    auc, std : float
+        Mean and standard deviation of the area under the curve, in percent.
+    final_accuracy : float
+        The mean accuracy after the last round.
+    difference, low, high : float or None
+        The paired difference of areas to random, and its 95 % interval; None without a random run,
+        the interval also with a single seed.
+    better, worse : bool
+        Whether the difference is significantly above or below 0, by an interval that allows for as
+        many comparisons with random as there are strategies (Bonferroni).
+    labels_to_match : float or None
+        The labels at which the mean curve first reaches the final accuracy of random.
+    select_seconds, select_mb : float
+        The mean time and memory of a selection, without the first batch.
+
     """
 
     strategy: str
@@ -76,7 +95,10 @@ class Summary:
 
 
 def area(labels: Sequence[float], accuracies: Sequence[float]) -> float:
-    """The area under a learning curve: trapezoid over labels, over the range, in percent."""
+    """Return the area under a learning curve in percent.
+
+    The area is the integral over labels by the trapezoidal rule, divided by the range of labels.
+    """
     span = labels[-1] - labels[0]
     if span <= 0:
         return 100.0 * float(accuracies[-1])
@@ -84,7 +106,7 @@ def area(labels: Sequence[float], accuracies: Sequence[float]) -> float:
 
 
 def curves_of(points: Sequence[Point]) -> dict[str, dict[int, list[Point]]]:
-    """The points by strategy and seed, in order of rounds."""
+    """Return the points by strategy and seed, in the order of rounds."""
     curves: dict[str, dict[int, list[Point]]] = {}
     for point in sorted(points, key=lambda p: p.round):
         curves.setdefault(point.strategy, {}).setdefault(point.seed, []).append(point)
@@ -92,7 +114,7 @@ def curves_of(points: Sequence[Point]) -> dict[str, dict[int, list[Point]]]:
 
 
 def areas_of(points: Sequence[Point]) -> dict[str, dict[int, float]]:
-    """The area of every run, by strategy and seed."""
+    """Return the area of every run, by strategy and seed."""
     return {
         strategy: {
             seed: area([p.labels for p in curve], [p.accuracy for p in curve])
@@ -103,7 +125,7 @@ def areas_of(points: Sequence[Point]) -> dict[str, dict[int, float]]:
 
 
 def mean_curve(runs: dict[int, list[Point]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Labels, mean accuracy and its standard deviation over seeds, round by round."""
+    """Return labels, mean accuracy and its standard deviation over seeds, for every round."""
     rounds = min(len(curve) for curve in runs.values())
     labels = np.mean([[p.labels for p in curve[:rounds]] for curve in runs.values()], axis=0)
     accuracy = np.array([[p.accuracy for p in curve[:rounds]] for curve in runs.values()])
@@ -111,7 +133,7 @@ def mean_curve(runs: dict[int, list[Point]]) -> tuple[np.ndarray, np.ndarray, np
 
 
 def summarise(points: Sequence[Point]) -> list[Summary]:
-    """A summary of every strategy, best area first."""
+    """Return a summary of every strategy, best area first."""
     areas, curves = areas_of(points), curves_of(points)
     found = [_summary(name, areas, curves) for name in areas]
     return sorted(found, key=lambda summary: -summary.auc)
@@ -153,7 +175,10 @@ def _summary(
 def interval(
     paired: Sequence[float], level: float = 0.95
 ) -> tuple[float | None, float | None, float | None]:
-    """The mean of paired differences and its interval (Student's t)."""
+    """Return the mean of paired differences and its confidence interval (Student's t).
+
+    What cannot be computed from so few differences is None.
+    """
     if not paired:
         return None, None, None
     mean = float(np.mean(paired))
@@ -168,7 +193,7 @@ def interval(
 
 
 def _first_reach(labels: np.ndarray, accuracy: np.ndarray, level: float) -> float | None:
-    """Where the curve first reaches `level`, between points by a straight line."""
+    """Return where the curve first reaches `level`, by linear interpolation between points."""
     above = np.flatnonzero(accuracy >= level)
     if above.size == 0:
         return None
@@ -180,7 +205,10 @@ def _first_reach(labels: np.ndarray, accuracy: np.ndarray, level: float) -> floa
 
 
 def wins(points: Sequence[Point]) -> tuple[list[str], np.ndarray]:
-    """For every pair, the share of common seeds in which the row has the larger area."""
+    """Return the strategies, and the share of seeds in which the row beats the column.
+
+    Ties count half; NaN without common seeds.
+    """
     areas = areas_of(points)
     names = [summary.strategy for summary in summarise(points)]
     matrix = np.full((len(names), len(names)), np.nan)
@@ -192,46 +220,3 @@ def wins(points: Sequence[Point]) -> tuple[list[str], np.ndarray]:
                 even = [0.5 * float(areas[one][s] == areas[other][s]) for s in common]
                 matrix[i, j] = np.mean(np.add(better, even))
     return names, matrix
-
-
-def verdict(summaries: Sequence[Summary]) -> str:
-    """Whether active learning helps here, in a sentence or two that claim no more than was seen."""
-    compared = [s for s in summaries if s.difference is not None]
-    if not compared:
-        return "No verdict: run `random` beside the others, with the same seeds."
-    best = max(compared, key=lambda s: s.difference or 0.0)
-    seeds = f"{best.seeds} seed{'s' if best.seeds > 1 else ''}"
-    if best.low is None:
-        return (
-            f"No verdict from one seed: {best.strategy} is {best.difference:+.2f} points of area "
-            "from random. Run at least 3 seeds."
-        )
-    figures = f"95 % interval {best.low:.2f} to {best.high:.2f}, {seeds}"
-    if best.better:
-        saved = ""
-        if best.labels_to_match is not None:
-            saved = f" It reaches random's final accuracy with {best.labels_to_match:.0f} labels."
-        return (
-            f"Active learning helps here: {best.strategy} beats random by {best.difference:.2f} "
-            f"points of area ({figures}).{saved}"
-        )
-    if all(s.worse for s in compared):
-        return f"Active learning hurts here: every strategy is worse than random ({figures})."
-    among = f" among {len(compared)} strategies" if len(compared) > 1 else ""
-    if (best.high or 0.0) > WORTHWHILE:
-        return (
-            f"It cannot be told yet whether active learning helps here: the best, {best.strategy}, "
-            f"is {best.difference:+.2f} points of area from random ({figures}), which may be "
-            f"chance{among}. Run more seeds."
-        )
-    found = (
-        f"Active learning is not helping here: the best, {best.strategy}, is "
-        f"{best.difference:+.2f} points of area from random ({figures})."
-    )
-    by_chance = next(s for s in summaries if s.strategy == BASELINE)
-    if by_chance.final_accuracy >= CEILING:
-        return (
-            f"{found} Random ends at {by_chance.final_accuracy:.1%}: there is next to nothing to "
-            "gain. Fewer labels, or a harder task, would tell."
-        )
-    return f"{found} Label at random."

@@ -1,4 +1,4 @@
-"""What an experiment compares: everything that decides its result, as plain data."""
+"""Experiments: everything that determines their results, as plain data."""
 
 from __future__ import annotations
 
@@ -11,31 +11,48 @@ import numpy as np
 from sabal.core.checks import check_whole
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.learners.estimator_learner import ESTIMATORS
-from sabal.learners.recipes import RECIPES, Recipe, recipe_of
-from sabal.loop.rounds import Learner, Plan
+from sabal.learners.learner import Learner
+from sabal.learners.network_recipes import RECIPES, NetworkRecipe, recipe_of
+from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
 MODELS = (*ESTIMATORS, *RECIPES)
-"""What can be trained: scikit-learn estimators, and networks by their recipes."""
+"""The models that can be trained: scikit-learn estimators, and networks by their recipes."""
 
 SPLIT_SEED = 20220711
-"""Decides which items are held out and which are the pool: the same in every run."""
+"""Determines which items are held out and which are the pool, in every run alike."""
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """What is compared: everything that decides the result, and nothing else.
+    """A comparison of strategies: everything that determines its result, and nothing else.
 
-    strategies: names out of `sabal strategies`, or labels of your own.
-    options: options of the strategies, by strategy or label; what a label stands for is its option
-        "strategy", so that one strategy can be there twice, with different options.
-    model, recipe: what is trained, and changes to the recipe of a network.
-    validation: this many training items are held out, for the temperature of networks and for
-        early stops.
-    pool: choose among this many of the other training items; None for all. Both draws are the same
+    Parameters
+    ----------
+    dataset, data_dir
+        The data set, as in `sabal.simulate.datasets.catalog.load`.
+    strategies : tuple of str
+        Names of strategies, or labels of your own.
+    seeds : int
+        The number of runs of every strategy.
+    initial, batch, rounds, first, weighted
+        As in `sabal.loop.Plan`.
+    model : str
+        What is trained: one of `MODELS`.
+    options : dict
+        Options of the strategies, by strategy or label. The option "strategy" of a label names the
+        strategy it stands for, so that one strategy can occur twice, with different options.
+    recipe : dict
+        Changes to the recipe of a network.
+    validation : int
+        The number of training items that are held out, for the temperature of networks and for
+        early stopping.
+    pool : int, optional
+        The number of other training items to choose from; all if left out. Both draws are the same
         for every seed and strategy.
+
     """
 
     dataset: str
@@ -54,6 +71,7 @@ class Experiment:
     pool: int | None = None
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         check_whole(self.seeds, "seeds")
         for label in self.strategies:
             _check_label(label)
@@ -85,17 +103,17 @@ class Experiment:
                 "hold out some items, for instance validation=200",
             )
 
-    def network_recipe(self) -> Recipe | None:
-        """The whole recipe of the network; None for an estimator."""
+    def network_recipe(self) -> NetworkRecipe | None:
+        """Return the complete recipe of the network; None for an estimator."""
         return recipe_of(self.model, self.recipe) if self.model in RECIPES else None
 
     def strategy_of(self, label: str) -> tuple[str, dict[str, Any]]:
-        """The registered strategy that a label stands for, and its options."""
+        """Return the registered strategy that a label stands for, and its options."""
         options = dict(self.options.get(label, {}))
         return options.pop("strategy", label), options
 
     def plan(self, label: str, seed: int) -> Plan:
-        """The plan of one run."""
+        """Return the plan of one run."""
         strategy, options = self.strategy_of(label)
         return Plan(
             initial=self.initial,
@@ -109,12 +127,12 @@ class Experiment:
         )
 
     def config(self) -> dict[str, Any]:
-        """What the run folder is tied to: all fields, with every setting of the recipe."""
+        """Return the configuration of the run folder: all fields, and the whole recipe."""
         recipe = self.network_recipe()
         return {**asdict(self), "recipe": {} if recipe is None else asdict(recipe)}
 
     def check_feasible(self, learner: Learner) -> None:
-        """Refuse what could only fail later, after hours of training perhaps."""
+        """Raise an InputError for what would only fail later, perhaps after hours of training."""
         self.plan(self.strategies[0], 0).check_pool(learner.size)
         for label in self.strategies:
             name, options = self.strategy_of(label)
@@ -128,7 +146,7 @@ class Experiment:
                     )
 
     def split(self, items: int) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the pool and of the validation split, out of a training set of `items`."""
+        """Draw the rows of the pool and of the validation split from a training set of `items`."""
         wanted = self.validation + (self.pool or 1)
         if wanted > items:
             raise InputError(

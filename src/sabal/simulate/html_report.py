@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML file that needs nothing else."""
+"""The report of an experiment as a single, self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from sabal.core.files import write_text_whole
-from sabal.simulate.curves import Point, Summary, summarise, verdict, wins
+from sabal.simulate.curves import Point, Summary, summarise, wins
+from sabal.simulate.verdict import verdict
 
 STYLE = """
 :root { color-scheme: light dark; }
@@ -30,7 +31,7 @@ pre { overflow-x: auto; background: #8882; padding: 1rem; }
 def write_report(
     points: Sequence[Point], config: dict[str, Any], picture: Path, path: Path
 ) -> Path:
-    """Verdict, table, curves, who beats whom, and the configuration, in one file."""
+    """Write the verdict, tables, configuration and embedded `picture` of an experiment."""
     summaries = summarise(points)
     image = base64.b64encode(picture.read_bytes()).decode("ascii")
     title = f"Sabal: {config['dataset']}"
@@ -74,7 +75,7 @@ SUMMARY_HEADER = (
 
 
 def summary_cells(summary: Summary) -> list[str]:
-    """One row of the table of areas."""
+    """Return a row of the table of areas."""
     return [
         summary.strategy,
         f"{summary.auc:.2f}",

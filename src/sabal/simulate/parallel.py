@@ -1,4 +1,4 @@
-"""Runs side by side, each in a process of its own with one thread, heard of round by round."""
+"""Runs in parallel, each in a process with one thread, reported round by round."""
 
 from __future__ import annotations
 
@@ -15,46 +15,60 @@ from typing import Any
 from sabal.simulate.curves import Point
 
 Run = Callable[[], Iterable[Point]]
-"""Something that can be sent to another process, and yields a point when a round is done."""
+"""A function that can be sent to another process, and yields a point after every round."""
 
-LISTEN_SECONDS = 0.2
-"""How often to look whether a run has finished while none reports a round."""
+REPORT_SECONDS = 0.2
+"""How long to wait for a report before checking whether a run has finished."""
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-_news: Any = None
+_reports: Any = None
 _stop: Any = None
-"""In a worker: where its rounds are reported, and whether nobody waits for them any more."""
+"""In a worker process: where it reports its rounds, and whether it should stop."""
 
 
-def side_by_side(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], None]) -> list[Point]:
-    """The points of all runs, of which `jobs` go on at a time."""
+def run_parallel(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], None]) -> list[Point]:
+    """Run everything in `jobs` worker processes.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        What to run; each must be picklable.
+    jobs : int
+        The number of processes.
+    on_round : callable
+        Called in this process with the point of every round, once.
+
+    Returns
+    -------
+    list of Point
+        The points of all runs.
+
+    """
     # A fresh interpreter for every worker: forked threads of BLAS libraries may hang.
     context = multiprocessing.get_context("spawn")
-    news, stop = context.Queue(), context.Event()
+    reports, stop = context.Queue(), context.Event()
     points: list[Point] = []
-    hear = once(on_round)
-    with ProcessPoolExecutor(jobs, context, _begin_worker, (news, stop)) as pool:
-        with _not_interrupted():
+    report = call_once(on_round)
+    with ProcessPoolExecutor(jobs, context, _start_worker, (reports, stop)) as pool:
+        with _ignore_interrupts():
             pending = {pool.submit(_work, run) for run in runs}
         try:
             while pending:
-                _hear_news(news, hear)
+                _pass_on(reports, report)
                 done, pending = wait(pending, timeout=0)
                 for finished in done:
-                    points += _result(finished, hear)
+                    points += _result(finished, report)
         except BaseException:
-            # Runs under way stop after the round they are at; the next start goes on from there.
+            # Active runs stop after their current round; the next start continues from there.
             stop.set()
-            # Waiting also keeps `news` and `stop` for processes that are only starting.
+            # Waiting also keeps `reports` and `stop` alive for processes that are just starting.
             pool.shutdown(wait=True, cancel_futures=True)
             raise
     return points
 
 
 @contextmanager
-def _not_interrupted() -> Iterator[None]:
-    """Processes that start here ignore Ctrl+C, which reaches all of a terminal: we tell them."""
+def _ignore_interrupts() -> Iterator[None]:
+    """Make processes that start here ignore Ctrl+C; the parent tells them to stop instead."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -65,34 +79,34 @@ def _not_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def once(on_round: Callable[[Point], None]) -> Callable[[Point], None]:
-    """`on_round` for points that may be reported twice."""
-    heard: set[tuple[str, int, int]] = set()
+def call_once(on_round: Callable[[Point], None]) -> Callable[[Point], None]:
+    """Return a function that calls `on_round` once for points that may be reported twice."""
+    reported: set[tuple[str, int, int]] = set()
 
-    def hear(point: Point) -> None:
+    def report(point: Point) -> None:
         key = (point.strategy, point.seed, point.round)
-        if key not in heard:
-            heard.add(key)
+        if key not in reported:
+            reported.add(key)
             on_round(point)
 
-    return hear
+    return report
 
 
-def _hear_news(news: Any, hear: Callable[[Point], None]) -> None:
-    """Pass on what is reported now, or soon."""
+def _pass_on(reports: Any, report: Callable[[Point], None]) -> None:
+    """Pass on what the workers report now or soon."""
     try:
-        hear(news.get(timeout=LISTEN_SECONDS))
+        report(reports.get(timeout=REPORT_SECONDS))
         while True:
-            hear(news.get_nowait())
+            report(reports.get_nowait())
     except queue.Empty:
         return
 
 
-def _result(finished: Future[list[Point]], hear: Callable[[Point], None]) -> list[Point]:
-    """The points of a run; what it reported may still be on its way, and counts once."""
+def _result(finished: Future[list[Point]], report: Callable[[Point], None]) -> list[Point]:
+    """Return the points of a run, and report those whose own report is still on its way."""
     points = finished.result()
     for point in points:
-        hear(point)
+        report(point)
     return points
 
 
@@ -100,37 +114,37 @@ def _work(run: Run) -> list[Point]:
     points = []
     for point in run():
         points.append(point)
-        _news.put(point)
+        _reports.put(point)
         if _stop.is_set():
             break
     return points
 
 
-def _begin_worker(news: Any, stop: Any) -> None:
-    global _news, _stop
-    _news, _stop = news, stop
-    # A worker must not wait for reports to be read: its result repeats them.
-    news.cancel_join_thread()
+def _start_worker(reports: Any, stop: Any) -> None:
+    global _reports, _stop
+    _reports, _stop = reports, stop
+    # A worker must not wait until its reports are read: its result repeats them.
+    reports.cancel_join_thread()
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    one_thread()
+    limit_threads(1)
 
 
 def _end_with_parent() -> None:
-    """A parent that was killed cannot tell its workers to stop; what they wrote is whole."""
+    """End this worker when its parent was killed; the files it wrote are complete."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
         os._exit(1)
 
 
-def one_thread() -> None:
-    """As many workers as cores: more threads would only get in each other's way.
+def limit_threads(count: int) -> None:
+    """Limit the threads of numerical libraries in this process.
 
-    Libraries that are loaded later, PyTorch among them, read the environment; those that are here
+    Libraries that are loaded later, such as PyTorch, read the environment; those that are loaded
     already are told.
     """
-    for name in THREADS:
-        os.environ[name] = "1"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(count)
     from threadpoolctl import threadpool_limits
 
-    threadpool_limits(1)
+    threadpool_limits(count)

@@ -12,15 +12,15 @@ from sabal.simulate.curves import BASELINE, Point, curves_of, mean_curve, summar
 
 
 def draw_curves(points: Sequence[Point], title: str, path: Path) -> Path:
-    """Mean accuracy over labels with a band of one standard deviation; random dashed."""
+    """Draw mean accuracy over labels with a band of one standard deviation; random is dashed."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    # Names are text, also where they look like a formula.
+    # Names are text, even if they look like a formula.
     with plt.rc_context({"text.parse_math": False}), warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box; there is nothing that anyone could do.
+        # A letter that the font lacks is drawn as a box, which the user cannot change.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
         try:

@@ -1,4 +1,4 @@
-"""Running an experiment: every strategy with every seed, side by side, resumable."""
+"""Runs of an experiment: every strategy with every seed, in parallel, resumable."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import numpy as np
 from sabal.core.checks import check_choice, check_whole
 from sabal.errors import FileError
 from sabal.learners.estimator_learner import ESTIMATORS, EstimatorLearner
-from sabal.loop.journal import Journal
-from sabal.loop.oracle import SimulatedOracle
-from sabal.loop.rounds import Learner, run_rounds
+from sabal.learners.learner import Learner
+from sabal.loop import Journal, SimulatedOracle, run_rounds
 from sabal.selection import Selection
 from sabal.simulate.curves import Point
 from sabal.simulate.datasets.catalog import Dataset, load
 from sabal.simulate.experiment import Experiment
-from sabal.simulate.parallel import side_by_side
+from sabal.simulate.parallel import call_once, run_parallel
 
 ENGINES = ("local", "ray")
 
@@ -34,29 +33,46 @@ def run_experiment(
     engine: str = "local",
     address: str | None = None,
 ) -> list[Point]:
-    """Every run of the experiment; what `folder` holds already is read, not repeated.
+    """Do every run of the experiment; what `folder` holds already is read, not repeated.
 
-    jobs: runs side by side; None for one, or on a cluster for as many as it has CPUs.
-    on_round: called with every round when it is done, whoever did it.
-    engine: "local", or "ray" for a cluster; `address` says which, see `select_on_ray`.
+    Parameters
+    ----------
+    experiment : Experiment
+        What to run.
+    folder : pathlib.Path
+        The run folder. On a cluster, all machines must be able to write to it.
+    jobs : int, optional
+        How many runs to do in parallel: one if left out, or on a cluster one for every CPU.
+    on_round : callable
+        Called with the point of every round when it is done.
+    engine : str
+        "local" or "ray".
+    address : str, optional
+        The address of the Ray cluster; a Ray on this machine if left out.
+
+    Returns
+    -------
+    list of Point
+        The rounds of all runs.
+
     """
     check_choice(engine, "engine", ENGINES)
     if jobs is not None:
         check_whole(jobs, "jobs")
     dataset = load(experiment.dataset, data_dir=experiment.data_dir)
-    # Before anything is written: a folder that was never begun is tied to nothing.
+    # Before anything is written: an experiment that is refused must not claim the folder.
     split = experiment.split(len(dataset.x_train))
-    experiment.check_feasible(learner_of(experiment, dataset, *split))
+    experiment.check_feasible(make_learner(experiment, dataset, *split))
     _bind(experiment, folder, dataset)
     if engine == "ray" or (jobs or 1) > 1:
-        # Another machine may be in another folder.
+        # Another machine may have another working directory.
         runs = [partial(_run, experiment, folder.absolute(), *run) for run in _runs(experiment)]
         if engine == "ray":
-            # Only those who have a cluster need Ray.
-            from sabal.simulate.on_ray import spread_on_ray
+            from sabal.pools.ray.tasks import run_on_ray
 
-            return spread_on_ray(runs, jobs, on_round, address)
-        return side_by_side(runs, jobs or 1, on_round)
+            found = run_on_ray(runs, call_once(on_round), jobs=jobs, address=address)
+            return [point for points in found for point in points]
+        return run_parallel(runs, jobs or 1, on_round)
     points: list[Point] = []
     for label, seed in _runs(experiment):
         for point in run_points(experiment, dataset, folder, label, seed):
@@ -66,7 +82,7 @@ def run_experiment(
 
 
 def _run(experiment: Experiment, folder: Path, label: str, seed: int) -> Iterator[Point]:
-    """One run in a process of its own, which has to load the data first."""
+    """Do one run in a process of its own, which has to load the data first."""
     dataset = load(experiment.dataset, data_dir=experiment.data_dir)
     yield from run_points(experiment, dataset, folder, label, seed)
 
@@ -76,31 +92,37 @@ def _runs(experiment: Experiment) -> list[tuple[str, int]]:
 
 
 def rounds_done(experiment: Experiment, folder: Path) -> int:
-    """How many rounds of the experiment `folder` holds already."""
+    """Return how many rounds of the experiment `folder` holds already."""
     journals = [Journal(run_folder(folder, *run)) for run in _runs(experiment)]
     numbers = range(experiment.rounds + 1)
     return sum(journal.done(number) is not None for journal in journals for number in numbers)
 
 
 def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
-    """Tie the folder to the experiment and its data, or see that it is tied to these."""
+    """Record the experiment and its data in the folder, or check them against the record."""
     journal = Journal(folder)
     may_change: tuple[str, ...] = ("strategies", "seeds", "data_dir")
     config = {**experiment.config(), "data": dataset.fingerprint()}
     if (folder / "config.json").exists():
-        # A folder from before a field existed was begun with what is now the field's default.
-        begun = journal.config()
-        later = [each for each in ("recipe", "validation", "pool", "data") if each not in begun]
-        plain = [each for each in later if not getattr(experiment, each, None)]
-        config = {name: value for name, value in config.items() if name not in plain}
-        # New strategies may bring options of their own; those of runs that are there are fixed.
-        kept = {label: config["options"].get(label) for label in begun.get("options", {})}
-        if kept == begun.get("options"):
+        # A folder from before a field existed was started with the present default of the field.
+        recorded = journal.config()
+        defaults = {
+            "recipe": not experiment.recipe,
+            "validation": not experiment.validation,
+            "pool": not experiment.pool,
+            "data": True,
+        }
+        for name, is_default in defaults.items():
+            if is_default and name not in recorded:
+                del config[name]
+        # New strategies may bring options of their own; those of existing runs are fixed.
+        kept = {label: config["options"].get(label) for label in recorded.get("options", {})}
+        if kept == recorded.get("options"):
             may_change += ("options",)
     elif (folder / "runs").exists():
         raise FileError(
             f"config.json beside the runs in {folder}",
-            "none, so that nobody knows what these are runs of",
+            "none, so that it is not known what these are runs of",
             "restore it, or choose a new folder",
         )
     journal.bind(config, may_change=may_change)
@@ -109,12 +131,13 @@ def _bind(experiment: Experiment, folder: Path, dataset: Dataset) -> None:
 def run_points(
     experiment: Experiment, dataset: Dataset, folder: Path, strategy: str, seed: int
 ) -> Iterator[Point]:
-    """The rounds of one run as points of its curve."""
+    """Do one run, or read what `folder` holds of it, and yield its rounds as points."""
     pool, held_out = experiment.split(len(dataset.x_train))
-    learner = learner_of(experiment, dataset, pool, held_out)
+    learner = make_learner(experiment, dataset, pool, held_out)
     journal = Journal(run_folder(folder, strategy, seed))
     oracle = SimulatedOracle(dataset.y_train[pool])
-    for each in run_rounds(learner, oracle, experiment.plan(strategy, seed), journal):
+    plan, test = experiment.plan(strategy, seed), (dataset.x_test, dataset.y_test)
+    for each in run_rounds(learner, oracle, plan, journal, test=test):
         yield Point(
             strategy=strategy,
             seed=seed,
@@ -127,30 +150,30 @@ def run_points(
 
 
 def run_folder(folder: Path, strategy: str, seed: int) -> Path:
-    """Where the journal of one run is."""
+    """Return the folder of the journal of one run."""
     return folder / "runs" / strategy / f"seed-{seed:03d}"
 
 
-def learner_of(
+def make_learner(
     experiment: Experiment, dataset: Dataset, pool: np.ndarray, held_out: np.ndarray
 ) -> Learner:
-    """The model of the experiment over the rows `pool`, with `held_out` for validation."""
-    test = dataset.x_test, dataset.y_test, dataset.classes
+    """Return the model of the experiment over the rows `pool`, with `held_out` for validation."""
+    x_pool = dataset.x_train[pool]
     recipe = experiment.network_recipe()
     if recipe is None:
-        return EstimatorLearner(ESTIMATORS[experiment.model], dataset.x_train[pool], *test)
-    # Only those who train networks need torch.
+        return EstimatorLearner(ESTIMATORS[experiment.model], x_pool, dataset.classes)
+    # Only networks need PyTorch.
     from sabal.learners.network_learner import NetworkLearner
 
     validation = (dataset.x_train[held_out], dataset.y_train[held_out]) if held_out.size else None
-    return NetworkLearner(recipe, dataset.x_train[pool], *test, validation=validation)
+    return NetworkLearner(recipe, x_pool, dataset.classes, validation=validation)
 
 
 def selections_of(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
-    """What was chosen in every round of every run: a row of selections.parquet for each item.
+    """Return the rows of selections.parquet: one for every item of every batch.
 
-    Items are rows of the training set. What was measured (seconds, memory) is left out: it is never
-    the same twice.
+    Items are rows of the training set. Seconds and memory are left out, because they are never the
+    same twice.
     """
     rows = []
     row_of_item = _training_rows(experiment)
@@ -185,7 +208,7 @@ def _selection_rows(
 
 
 def _training_rows(experiment: Experiment) -> Callable[[int], int]:
-    """From items of the pool to rows of the training set."""
+    """Return a function from items of the pool to rows of the training set."""
     if experiment.pool is None and not experiment.validation:
         return lambda item: item
     dataset = load(experiment.dataset, data_dir=experiment.data_dir)

@@ -1,7 +1,7 @@
-"""`sabal simulate`: run an experiment and leave a folder that tells what came of it.
+"""`sabal simulate`: run an experiment and write a folder with its results.
 
-config.json, results.parquet (a row per strategy, seed and round), selections.parquet, curves.png
-and report.html; the journals of the runs are below runs/.
+The folder has config.json, results.parquet (a row per strategy, seed and round),
+selections.parquet, curves.png and report.html. The journals of the runs are below runs/.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from sabal.core.files import write_whole
 from sabal.errors import FileError
-from sabal.loop.journal import Journal
+from sabal.loop import Journal
 from sabal.simulate.curves import Point
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.html_report import write_report
@@ -30,7 +30,7 @@ def simulate(
     engine: str = "local",
     address: str | None = None,
 ) -> list[Point]:
-    """Run what is not there yet, then write the results of all of it; see `run_experiment`."""
+    """Do the runs that are missing, then write the results of all; see `run_experiment`."""
     points = run_experiment(
         experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
     )
@@ -43,14 +43,14 @@ def simulate(
 
 
 def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -> Path:
-    """The picture and the report, from points."""
+    """Write the picture and the report."""
     title = f"{config['dataset']}, {config['model']}, {config['seeds']} seeds"
     picture = draw_curves(points, title, folder / "curves.png")
     return write_report(points, config, picture, folder / "report.html")
 
 
 def read_points(folder: Path) -> list[Point]:
-    """The results of a run folder."""
+    """Read the results of a run folder; raise a FileError if it has none."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,7 +59,8 @@ def read_points(folder: Path) -> list[Point]:
         raise FileError(
             f"finished runs at {folder}",
             "no results.parquet in it",
-            "start the command again that it was begun with (`python -m research reproduce` with --resume)",
+            "start the command again that it was begun with "
+            "(`python -m research reproduce` with --resume)",
         )
     try:
         points = [Point(**row) for row in pq.read_table(path).to_pylist()]
@@ -75,7 +76,7 @@ def read_points(folder: Path) -> list[Point]:
 
 
 def read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a run folder."""
+    """Read and check the configuration of a run folder."""
     config = Journal(folder).config()
     wrong = [name for name in ("dataset", "model") if not _is_text(config.get(name))]
     wrong += ["seeds"] if type(config.get("seeds")) is not int else []
@@ -89,7 +90,7 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _is_text(value: Any) -> bool:
-    # JSON can name halves of characters, which no font has and no file takes.
+    # JSON can name halves of characters, which no font has and no file can store.
     return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 

@@ -12,7 +12,7 @@ from sabal.labeling.features.backbone import (
     expected_backbone,
 )
 from sabal.labeling.features.feature_files import plan_of, side_for
-from sabal.labeling.heads import LENET, name_of_head
+from sabal.labeling.learner_choice import LENET, name_of_head
 from sabal.labeling.project import Project
 
 HEAD_DESCRIPTIONS = {"lenet": "a small convolutional network", "linear": "a linear model"}

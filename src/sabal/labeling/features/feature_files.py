@@ -20,7 +20,7 @@ from sabal.core.files import make_folder, write_text_whole, write_whole
 from sabal.errors import FileError
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
 from sabal.labeling.features.image_features import open_image, pixel_side
-from sabal.labeling.heads import LENET, name_of_head
+from sabal.labeling.learner_choice import LENET, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import PoolItem

@@ -33,6 +33,7 @@ class PixelFeatures:
         Returns the path of an image by the content of its item.
     side : int
         The side of the square.
+
     """
 
     def __init__(self, find: Callable[[str], Path], side: int) -> None:
@@ -57,6 +58,7 @@ class NetworkFeatures:
         The name of the network; see `sabal.models.backbones`.
     find : callable
         Returns the path of an image by the content of its item.
+
     """
 
     def __init__(self, name: str, find: Callable[[str], Path]) -> None:
@@ -87,6 +89,7 @@ def open_image(path: Path) -> Any:
     ------
     FileError
         If it cannot be read, or is too large.
+
     """
     from PIL import Image, ImageOps
 

@@ -1,4 +1,4 @@
-"""Data sets for experiments, by name: public ones, arrays, folders of images, tables of texts."""
+"""Data sets by name: public ones, arrays, folders of images, tables of texts."""
 
 from __future__ import annotations
 
@@ -11,21 +11,14 @@ import numpy as np
 from sabal.core.checks import check_whole
 from sabal.core.files import read_npz
 from sabal.errors import FileError, UnknownNameError
-from sabal.simulate.datasets.dataset import (
-    PARTS,
-    Arrays,
-    Dataset,
-    assemble,
-    split_parts,
-)
-from sabal.simulate.datasets.downloads import SOURCES, public_arrays
-from sabal.simulate.datasets.names import DIGITS
+from sabal.simulate.datasets.dataset import PARTS, Arrays, Dataset, assemble, split_parts
+from sabal.simulate.datasets.downloads import DIGITS, SOURCES, public_arrays
 from sabal.simulate.datasets.own_files import TEST_SHARE, image_arrays, text_arrays
 
 __all__ = ["NAMES", "Dataset", "load"]
 
 NAMES = ("digits", *SOURCES)
-"""The data sets that have a name of their own."""
+"""The data sets with a name of their own."""
 
 DIGITS_TEST_SHARE = 0.3
 
@@ -40,14 +33,36 @@ def load(
     text_column: str = "text",
     label_column: str = "label",
 ) -> Dataset:
-    """The data set called `name`.
+    """Load a data set.
 
-    name: one of NAMES; `npz:FILE` with x_train, y_train, x_test, y_test, or x and y; a folder with
-    a sub-folder of images for every class; a .csv file with a column of texts and one of labels.
-    data_dir: a folder that is searched for NAME.npz before a public data set is downloaded.
-    seed: decides which fifth of every class is the test set, where the data set does not say.
-    progress: whether to show how far downloading and reading are, on a terminal.
-    image_size, text_column, label_column: for folders of images and .csv files.
+    Parameters
+    ----------
+    name : str
+        One of `NAMES`; `npz:FILE` with x_train, y_train, x_test, y_test, or x and y; a folder with
+        a sub-folder of images for every class; or a .csv file with a column of texts and a column
+        of labels.
+    data_dir : str or pathlib.Path, optional
+        A folder that is searched for NAME.npz before a public data set is downloaded.
+    seed : int
+        Determines which fifth of every class is the test set, if the data set has none of its own.
+    progress : bool
+        Whether to show the progress of downloading and reading on a terminal.
+    image_size : int
+        The side in pixels to which the images of a folder are resized.
+    text_column, label_column : str
+        The columns of a .csv file.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such data set.
+    FileError
+        If its files cannot be read or downloaded.
+
     """
     check_whole(seed, "seed", least=0)
     if name == "digits":
@@ -66,11 +81,11 @@ def load(
 
 
 def _digits() -> Arrays:
-    """scikit-learn's 1,797 digits of 8 x 8 pixels, always split in the same way."""
+    """Return the 1,797 digits of scikit-learn, 8 x 8 pixels, always split in the same way."""
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    # From 0 to 16 there, from 0 to 255 in every other set of images.
+    # Scaled from [0, 16] to [0, 255], as in every other set of images.
     images = np.round(digits.images * (255 / 16)).astype(np.uint8)
     return split_parts(images, digits.target, DIGITS_TEST_SHARE, seed=0)
 

@@ -1,4 +1,4 @@
-"""What a data set is once it is loaded, and the checks and splits that every kind goes through."""
+"""Data sets in memory, and the checks and splits that all of them go through."""
 
 from __future__ import annotations
 
@@ -17,17 +17,30 @@ Kind = Literal["images", "features", "texts"]
 Arrays = dict[str, np.ndarray]
 
 PARTS = ("x_train", "y_train", "x_test", "y_test")
-MOST_CHANNELS = 4
-"""Images have one to four channels; more on the last axis is another order of the axes."""
+MAX_CHANNELS = 4
+"""Images have one to four channels; a longer last axis means another order of the axes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A classification data set: a pool (train) with hidden labels, and a test set.
 
-    x_train, x_test: images as uint8 (n, h, w) or (n, h, w, channels), or features as float32
-    (n, d); the features of texts are made from the training texts alone.
-    y_train, y_test: whole numbers 0 to classes - 1, as int64.
+    Attributes
+    ----------
+    name : str
+        The name or path it was loaded by.
+    x_train, x_test : numpy.ndarray
+        Images as uint8 (n, h, w) or (n, h, w, channels), or features as float32 (n, d). The
+        features of texts are computed from the training texts alone.
+    y_train, y_test : numpy.ndarray
+        Integers from 0 to classes - 1, as int64.
+    classes : int
+        The number of classes.
+    class_names : tuple of str
+        The meaning of the labels.
+    kind : {"images", "features", "texts"}
+        The kind of the items.
+
     """
 
     name: str
@@ -40,7 +53,7 @@ class Dataset:
     kind: Kind
 
     def fingerprint(self) -> str:
-        """Changes when any item or label does."""
+        """Return a digest of all items and labels."""
         digest = hashlib.blake2b(digest_size=8)
         for array in (self.x_train, self.y_train, self.x_test, self.y_test):
             digest.update(f"{array.shape} {array.dtype}".encode())
@@ -51,10 +64,29 @@ class Dataset:
 def assemble(
     name: str, arrays: Arrays, *, kind: Kind | None = None, class_names: Sequence[str] | None = None
 ) -> Dataset:
-    """A checked data set from its four arrays.
+    """Return a checked data set.
 
-    class_names: what the labels 0, 1, ... mean, where that is known beforehand. Otherwise the
-    classes are the distinct labels of both parts, in sorted order.
+    Parameters
+    ----------
+    name : str
+        The name of the data set.
+    arrays : dict of numpy.ndarray
+        The arrays `x_train`, `y_train`, `x_test` and `y_test`.
+    kind : str, optional
+        The kind of the items; taken from their shape if left out.
+    class_names : sequence of str, optional
+        The meaning of the labels 0, 1, ... If left out, the classes are the distinct labels of both
+        parts, in sorted order.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    InputError
+        If the arrays do not fit together.
+
     """
     x_train, x_test = (_items(arrays[part], part) for part in ("x_train", "x_test"))
     y_train, y_test = (_labels(arrays[part], part) for part in ("y_train", "y_test"))
@@ -66,7 +98,7 @@ def assemble(
             f"{x_train.shape[1:]} and {x_test.shape[1:]}",
             "prepare both in the same way",
         )
-    y_train, y_test, names = _encoded(y_train, y_test, class_names)
+    y_train, y_test, names = _encode(y_train, y_test, class_names)
     return Dataset(
         name=name,
         x_train=x_train,
@@ -80,7 +112,7 @@ def assemble(
 
 
 def split_parts(x: np.ndarray, y: np.ndarray, share: float, seed: int) -> Arrays:
-    """`x` and `y` as the four arrays of a data set, with `share` of every class in the test set."""
+    """Split `x` and `y` into training and test arrays, with `share` of every class in the test."""
     labels = _labels(y, "y")
     if x.ndim == 0:
         raise InputError("`x` with one row per item", "a single number", "pass an array")
@@ -90,10 +122,23 @@ def split_parts(x: np.ndarray, y: np.ndarray, share: float, seed: int) -> Arrays
 
 
 def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the training and of the test items, each in random order.
+    """Split items at random, class by class.
 
-    Every class gives its `share` to the test set, rounded by largest remainders so that the whole
-    is right too; what a class has one item of stays in training.
+    Parameters
+    ----------
+    y : numpy.ndarray
+        The labels.
+    share : float
+        The share of every class in the test set, rounded by largest remainders so that the total is
+        right too. A class with a single item stays in training.
+    seed : int
+        Determines the split.
+
+    Returns
+    -------
+    train, test : numpy.ndarray
+        Indices, each in random order.
+
     """
     rng = np.random.default_rng(seed)
     _, code_N, count_C = np.unique(y, return_inverse=True, return_counts=True)
@@ -117,7 +162,7 @@ def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray
 
 
 def needed(module: str, package: str, purpose: str) -> Any:
-    """An optional package's module, imported now."""
+    """Import a module of an optional package."""
     try:
         return importlib.import_module(module)
     except ImportError:
@@ -129,13 +174,13 @@ def needed(module: str, package: str, purpose: str) -> Any:
 
 
 def as_labels(words: Sequence[str]) -> np.ndarray:
-    """Labels that were read as text: numbers if all of them are, so that 10 comes after 9."""
+    """Return labels that were read as text, as integers if all of them are integers."""
     texts = np.asarray(words, dtype=str)
     try:
         numbers = texts.astype(np.int64)
     except (ValueError, OverflowError):
         return texts
-    # "01" and "1" are two labels.
+    # Integers sort 10 after 9; but "01" and "1" are two labels.
     return numbers if np.array_equal(numbers.astype(str), texts) else texts
 
 
@@ -152,7 +197,7 @@ def _items(x: np.ndarray, name: str) -> np.ndarray:
             f"{x.dtype} of shape {x.shape}",
             "scale images to uint8, or reshape features to (items, dimensions)",
         )
-    if x.ndim == 4 and x.shape[3] > MOST_CHANNELS:
+    if x.ndim == 4 and x.shape[3] > MAX_CHANNELS:
         raise InputError(
             f"images in `{name}` as (items, height, width, channels)",
             f"shape {x.shape}",
@@ -162,7 +207,7 @@ def _items(x: np.ndarray, name: str) -> np.ndarray:
 
 
 def _labels(y: np.ndarray, name: str) -> np.ndarray:
-    """One label for each item: int64 or str."""
+    """Return one label for each item, as int64 or str."""
     flat = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if flat.ndim != 1 or flat.size == 0:
         raise InputError(
@@ -183,7 +228,7 @@ def _labels(y: np.ndarray, name: str) -> np.ndarray:
     return whole
 
 
-def _encoded(
+def _encode(
     y_train: np.ndarray, y_test: np.ndarray, known: Sequence[str] | None
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     if y_train.dtype.kind != y_test.dtype.kind:
@@ -205,7 +250,7 @@ def _encoded(
                 f"labels from {labels[0]!s} to {labels[-1]!s}",
                 "number the classes as the data set's authors do",
             )
-        # A cut of the data may lack a class: the numbers keep their meaning.
+        # A part of the data may lack a class: the numbers keep their meaning.
         names, codes = tuple(known), np.concatenate([y_train, y_test])
     codes = codes.astype(np.int64)
     return codes[: y_train.size], codes[y_train.size :], names

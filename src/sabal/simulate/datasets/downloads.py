@@ -1,4 +1,4 @@
-"""The public image data sets: from a folder of the user's, from the cache, or from their source."""
+"""Public image data sets, from a folder of the user, from the cache, or from their source."""
 
 from __future__ import annotations
 
@@ -12,19 +12,61 @@ import numpy as np
 
 from sabal.core.files import read_npz, write_whole
 from sabal.errors import FileError
-from sabal.simulate.datasets.data_formats import read_cifar10, read_cifar100, read_mnist, read_svhn
 from sabal.simulate.datasets.dataset import PARTS, Arrays, needed
-from sabal.simulate.datasets.names import CIFAR10, CIFAR100, DIGITS, FASHION
+from sabal.simulate.datasets.file_formats import read_cifar10, read_cifar100, read_mnist, read_svhn
 
 CHUNK_BYTES = 2**16
 
+DIGITS = tuple("0123456789")
+
+FASHION = (
+    "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat",
+    "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot",
+)  # fmt: skip
+
+CIFAR10 = (
+    "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+)  # fmt: skip
+
+CIFAR100 = (
+    "apple", "aquarium_fish", "baby", "bear", "beaver",
+    "bed", "bee", "beetle", "bicycle", "bottle",
+    "bowl", "boy", "bridge", "bus", "butterfly",
+    "camel", "can", "castle", "caterpillar", "cattle",
+    "chair", "chimpanzee", "clock", "cloud", "cockroach",
+    "couch", "crab", "crocodile", "cup", "dinosaur",
+    "dolphin", "elephant", "flatfish", "forest", "fox",
+    "girl", "hamster", "house", "kangaroo", "keyboard",
+    "lamp", "lawn_mower", "leopard", "lion", "lizard",
+    "lobster", "man", "maple_tree", "motorcycle", "mountain",
+    "mouse", "mushroom", "oak_tree", "orange", "orchid",
+    "otter", "palm_tree", "pear", "pickup_truck", "pine_tree",
+    "plain", "plate", "poppy", "porcupine", "possum",
+    "rabbit", "raccoon", "ray", "road", "rocket",
+    "rose", "sea", "seal", "shark", "shrew",
+    "skunk", "skyscraper", "snail", "snake", "spider",
+    "squirrel", "streetcar", "sunflower", "sweet_pepper", "table",
+    "tank", "telephone", "television", "tiger", "tractor",
+    "train", "trout", "tulip", "turtle", "wardrobe",
+    "whale", "willow_tree", "wolf", "woman", "worm",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
-class Source:
+class PublicSource:
     """Where a data set is published.
 
-    base: the address that the names of the files are appended to.
-    files: their MD5 sums, as published, by name.
+    Parameters
+    ----------
+    base : str
+        The address that the names of the files are appended to.
+    files : dict
+        The published MD5 sums, by the name of the file.
+    read : callable
+        Reads the downloaded files, in the order of `files`.
+    class_names : tuple of str
+        The meaning of the labels 0, 1, ...
+
     """
 
     base: str
@@ -34,7 +76,7 @@ class Source:
 
 
 SOURCES = {
-    "mnist": Source(
+    "mnist": PublicSource(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
         {
             "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
@@ -45,7 +87,7 @@ SOURCES = {
         read_mnist,
         DIGITS,
     ),
-    "fashion-mnist": Source(
+    "fashion-mnist": PublicSource(
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
         {
             "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
@@ -56,19 +98,19 @@ SOURCES = {
         read_mnist,
         FASHION,
     ),
-    "cifar10": Source(
+    "cifar10": PublicSource(
         "https://www.cs.toronto.edu/~kriz/",
         {"cifar-10-binary.tar.gz": "c32a1d4ab5d03f1284b67883e8d87530"},
         read_cifar10,
         CIFAR10,
     ),
-    "cifar100": Source(
+    "cifar100": PublicSource(
         "https://www.cs.toronto.edu/~kriz/",
         {"cifar-100-binary.tar.gz": "03b5dce01913d631647c71ecec9e9cb8"},
         read_cifar100,
         CIFAR100,
     ),
-    "svhn": Source(
+    "svhn": PublicSource(
         "http://ufldl.stanford.edu/housenumbers/",
         {
             "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
@@ -81,7 +123,10 @@ SOURCES = {
 
 
 def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arrays:
-    """The four arrays of a public data set, downloaded only if they are nowhere here."""
+    """Return the arrays of a public data set; download them if they are not on this machine.
+
+    A folder `data_dir` is searched for NAME.npz first, then the cache.
+    """
     cached = cache_folder() / f"{name}.npz"
     for path in (*_in_folder(name, data_dir), cached):
         if path.is_file():
@@ -95,7 +140,7 @@ def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arr
             return arrays
     source = SOURCES[name]
     folder = cached.parent / name
-    arrays = source.read([_fetched(name, file, folder, progress) for file in source.files])
+    arrays = source.read([_fetch(name, file, folder, progress) for file in source.files])
 
     def write(path: Path) -> None:
         with path.open("wb") as file:
@@ -106,7 +151,7 @@ def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arr
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: $SABAL_CACHE, or `sabal` in the user's folder of caches."""
+    """Return the folder of downloads: $SABAL_CACHE, or `sabal` in the user's cache folder."""
     if chosen := os.environ.get("SABAL_CACHE"):
         return Path(chosen).expanduser()
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "sabal"
@@ -123,8 +168,8 @@ def _in_folder(name: str, data_dir: str | Path | None) -> list[Path]:
     return [folder / f"{name}.npz", folder / f"{name.replace('-', '_')}.npz"]
 
 
-def _fetched(name: str, file: str, folder: Path, progress: bool) -> Path:
-    """A file of a source in `folder`, downloaded unless it is there with the right MD5 sum."""
+def _fetch(name: str, file: str, folder: Path, progress: bool) -> Path:
+    """Download a file into `folder`, unless it is there with the right MD5 sum."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -140,7 +185,7 @@ def _fetched(name: str, file: str, folder: Path, progress: bool) -> Path:
             downloader = pooch.HTTPDownloader(
                 progressbar=_PoochBar(bar, f"{name}: {file}"),
                 chunk_size=CHUNK_BYTES,
-                # A server that unpacks on the way would spoil the sum.
+                # A server that unpacks the file on the way would change its sum.
                 headers={"Accept-Encoding": "identity"},
             )
             return Path(
@@ -162,7 +207,7 @@ def _fetched(name: str, file: str, folder: Path, progress: bool) -> Path:
 
 
 class _PoochBar:
-    """What pooch asks of a progress bar, drawn by rich."""
+    """The progress bar that pooch expects, drawn by rich."""
 
     def __init__(self, bar: Any, description: str) -> None:
         self._bar = bar
@@ -178,12 +223,12 @@ class _PoochBar:
         self._bar.update(self._task, total=size or None)
 
     def update(self, size: int) -> None:
-        """So many bytes more."""
+        """Advance by `size` bytes."""
         self._bar.advance(self._task, size)
 
     def reset(self) -> None:
-        """Back to the start, from where pooch fills the bar at the end."""
+        """Return to the start, from where pooch fills the bar at the end."""
         self._bar.update(self._task, completed=0)
 
     def close(self) -> None:
-        """Nothing: the bar goes when the download is over."""
+        """Do nothing: the bar disappears when the download ends."""

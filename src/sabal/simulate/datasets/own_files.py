@@ -1,4 +1,4 @@
-"""Data sets of the user's own: folders of images and tables of texts."""
+"""Data sets of the user: folders of images and tables of texts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDINGS = (
     ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp",
 )  # fmt: skip
 DECODERS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-"""Pillow's names of what may open an image, whatever its ending: none that starts a program."""
+"""Pillow's decoders that may open an image, whatever its ending: none that starts a program."""
 
 TEST_SHARE = 0.2
 TEXT_DIMENSIONS = 256
@@ -26,21 +26,21 @@ VOCABULARY = 50_000
 
 
 def image_arrays(folder: Path, size: int, seed: int, progress: bool) -> Arrays:
-    """A folder with a sub-folder of images for every class: RGB, resized to `size` x `size`."""
+    """Read a folder with a sub-folder of images for every class, resized to `size` x `size` RGB."""
     check_whole(size, "image_size")
     image_module = needed("PIL.Image", "pillow", "read images")
     files, words = _image_files(folder)
     x = np.empty((len(files), size, size, 3), dtype=np.uint8)
-    for index, file in enumerate(_followed(files, progress)):
+    for index, file in enumerate(_with_progress(files, progress)):
         x[index] = _image(image_module, file, size)
     return split_parts(x, as_labels(words), TEST_SHARE, seed)
 
 
 def text_arrays(path: Path, text_column: str, label_column: str, seed: int) -> Arrays:
-    """A .csv of texts and labels: TF-IDF, reduced to 256 dimensions by a truncated SVD.
+    """Read a .csv of texts and labels as TF-IDF, reduced to 256 dimensions by a truncated SVD.
 
-    Vocabulary, frequencies and directions come from the training part alone. Where there are
-    fewer words than dimensions nothing is reduced, and there are never more of them than texts.
+    Vocabulary, frequencies and directions come from the training part alone. With fewer words than
+    dimensions nothing is reduced; there are never more dimensions than texts.
     """
     texts, words = _text_rows(path, text_column, label_column)
     parts = split_parts(np.arange(len(texts)), as_labels(words), TEST_SHARE, seed)
@@ -50,7 +50,7 @@ def text_arrays(path: Path, text_column: str, label_column: str, seed: int) -> A
 
 
 def _image_files(folder: Path) -> tuple[list[Path], list[str]]:
-    """The images in a fixed order, and the class of each."""
+    """Return the images in a fixed order, and the class of each."""
     classes = [path for path in _visible(folder) if path.is_dir()]
     if len(classes) < 2:
         raise FileError(
@@ -82,7 +82,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _image(image_module: Any, file: Path, size: int) -> np.ndarray:
-    """One image; a file that would unpack to an enormous picture is refused before it does."""
+    """Read one image; refuse a file that would unpack to an enormous picture before it does."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -99,7 +99,7 @@ def _image(image_module: Any, file: Path, size: int) -> np.ndarray:
         ) from None
 
 
-def _followed(files: list[Path], progress: bool) -> Any:
+def _with_progress(files: list[Path], progress: bool) -> Any:
     from rich.console import Console
     from rich.progress import track
 
@@ -164,7 +164,7 @@ def _text_features(
         x_train, x_test = weighted.toarray(), weighted_test.toarray()
     else:
         reduce = TruncatedSVD(min(TEXT_DIMENSIONS, len(train)), random_state=seed % 2**32)
-        with np.errstate(divide="ignore", invalid="ignore"):  # texts that are all alike
+        with np.errstate(divide="ignore", invalid="ignore"):  # of identical texts
             x_train = reduce.fit_transform(weighted)
         x_test = reduce.transform(weighted_test)
     return x_train.astype(np.float32), x_test.astype(np.float32)

@@ -1,7 +1,7 @@
 """Posteriors: K models drawn once and shared by every item of the pool.
 
-A fresh draw per item would make two identical items look unrelated, so a draw is an object that is
-made once, from a seed, and then asked about batch after batch.
+A new draw per item would make two identical items look unrelated. A draw is therefore an object
+that is made once, from a seed, and then evaluated batch by batch.
 """
 
 from __future__ import annotations
@@ -15,8 +15,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sabal.errors import InputError
-from sabal.models.inputs import Headed, check_headed, classes_of, device_of, evaluating
-from sabal.models.seeds import Stream, generator_of
+from sabal.models.inputs import (
+    HeadedNetwork,
+    check_network,
+    count_classes,
+    device_of,
+    evaluation_mode,
+)
+from sabal.models.random_streams import Stream, make_generator
 from sabal.models.variational import VariationalLinear
 
 
@@ -28,21 +34,22 @@ class Draw(Protocol):
         """Whether the models take features (only their heads differ) rather than items."""
 
     def log_probs(self, batch: Tensor) -> Tensor:
-        """(n, K, C) log-probabilities for a batch of features or items."""
+        """Return log-probabilities (n, K, C) for a batch of features or items."""
 
 
-class Posterior(Protocol):
+class ModelPosterior(Protocol):
     """A distribution over models."""
 
     @property
     def is_the_model(self) -> bool:
-        """Whether the prediction is the mean over the posterior, not that of one network.
+        """Whether the prediction is the mean over the posterior.
 
-        A Laplace posterior lies around a network whose own prediction stays what it is.
+        It is not for a Laplace posterior, which is built around a network with a prediction of its
+        own.
         """
 
     def draw(self, samples: int, seed: int) -> Draw:
-        """`samples` models; the same for the same seed."""
+        """Return `samples` models; the same ones for the same seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,7 @@ class HeadDraw:
     of_features: ClassVar[bool] = True
 
     def log_probs(self, batch: Tensor) -> Tensor:
-        """Log softmax(W_k h + b_k)."""
+        """Return log softmax(W_k h + b_k) for a batch of features h, (n, K, C)."""
         samples, classes, dimensions = self.weights_KCD.shape
         features = batch.to(self.weights_KCD)
         logits = functional.linear(
@@ -64,12 +71,19 @@ class HeadDraw:
 
 
 class Variational:
-    """The posterior that a network with a variational head was trained to have."""
+    """The posterior of a network that was trained with a variational head.
+
+    Parameters
+    ----------
+    network : HeadedNetwork
+        A network of `build(..., head="variational")`.
+
+    """
 
     is_the_model: ClassVar[bool] = True
 
-    def __init__(self, network: Headed) -> None:
-        head = check_headed(network).head
+    def __init__(self, network: HeadedNetwork) -> None:
+        head = check_network(network).head
         if not isinstance(head, VariationalLinear):
             raise InputError(
                 "a network with a variational head",
@@ -79,8 +93,8 @@ class Variational:
         self.head = head
 
     def draw(self, samples: int, seed: int) -> HeadDraw:
-        """Weights from the mean-field Gaussian."""
-        return HeadDraw(*self.head.sample_weights(samples, generator_of(seed, Stream.POSTERIOR)))
+        """Return `samples` last layers from the mean-field Gaussian."""
+        return HeadDraw(*self.head.sample_weights(samples, make_generator(seed, Stream.POSTERIOR)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,20 +105,27 @@ class EnsembleDraw:
     of_features: ClassVar[bool] = False
 
     def log_probs(self, batch: Tensor) -> Tensor:
-        """Log softmax of every member's logits."""
-        with evaluating(*self.networks):
+        """Return the log softmax of the logits of every member, (n, K, C)."""
+        with evaluation_mode(*self.networks):
             logits = [member(batch.to(device_of(member))).cpu() for member in self.networks]
         return functional.log_softmax(torch.stack(logits, dim=1), dim=-1)
 
 
 class Ensemble:
-    """Deep ensemble (Lakshminarayanan et al. 2017): networks trained from different seeds."""
+    """A deep ensemble (Lakshminarayanan et al. 2017).
+
+    Parameters
+    ----------
+    networks : sequence of HeadedNetwork
+        Networks trained from different seeds.
+
+    """
 
     is_the_model: ClassVar[bool] = True
 
-    def __init__(self, networks: Sequence[Headed]) -> None:
-        members = tuple(check_headed(network) for network in networks)
-        classes = {classes_of(member) for member in members}
+    def __init__(self, networks: Sequence[HeadedNetwork]) -> None:
+        members = tuple(check_network(network) for network in networks)
+        classes = {count_classes(member) for member in members}
         if len(classes) != 1:
             raise InputError(
                 "at least one network, all with the same classes",
@@ -114,7 +135,7 @@ class Ensemble:
         self.networks = members
 
     def draw(self, samples: int, seed: int) -> EnsembleDraw:
-        """All members: there is nothing to draw, so `samples` is their number."""
+        """Return all members; `samples` must be their number."""
         if samples != len(self.networks):
             raise InputError(
                 f"samples={len(self.networks)}, one for each network of the ensemble",

@@ -20,12 +20,12 @@ CIFAR_IMAGE = (3, 32, 32)
 
 
 def read_mnist(files: Sequence[Path]) -> Arrays:
-    """MNIST and its kin: four idx files, in the order of the parts."""
+    """Read MNIST or a data set in its format: four idx files, in the order of `PARTS`."""
     return {part: read_idx(file) for part, file in zip(PARTS, files, strict=True)}
 
 
 def read_idx(path: Path) -> np.ndarray:
-    """A gzipped idx file: two zeros, the type, the number of axes, their lengths, the entries."""
+    """Read a gzipped idx file: two zeros, the type, the number of axes, their lengths, the data."""
     try:
         raw = gzip.decompress(path.read_bytes())
     except (OSError, EOFError, zlib.error) as error:
@@ -43,20 +43,20 @@ def read_idx(path: Path) -> np.ndarray:
 
 
 def read_cifar10(files: Sequence[Path]) -> Arrays:
-    """CIFAR-10's binary archive: records of a label and an image."""
+    """Read the binary archive of CIFAR-10: records of a label and an image."""
     folder = "cifar-10-batches-bin"
     train = [f"{folder}/data_batch_{i}.bin" for i in range(1, 6)]
     return _read_cifar(files[0], train, f"{folder}/test_batch.bin", label_bytes=1)
 
 
 def read_cifar100(files: Sequence[Path]) -> Arrays:
-    """CIFAR-100's binary archive: records of a coarse label, a fine label and an image."""
+    """Read the binary archive of CIFAR-100: records of a coarse label, a fine label, an image."""
     folder = "cifar-100-binary"
     return _read_cifar(files[0], [f"{folder}/train.bin"], f"{folder}/test.bin", label_bytes=2)
 
 
 def read_svhn(files: Sequence[Path]) -> Arrays:
-    """SVHN's cropped digits: the files of the training and the test part, in MATLAB's format."""
+    """Read the cropped digits of SVHN: a training and a test file in the format of MATLAB."""
     (x_train, y_train), (x_test, y_test) = (_read_mat(file) for file in files)
     return dict(zip(PARTS, (x_train, y_train, x_test, y_test), strict=True))
 
@@ -77,12 +77,12 @@ def _read_cifar(path: Path, train: list[str], test: str, label_bytes: int) -> Ar
 
 
 def _tar_members(path: Path, names: set[str]) -> dict[str, bytes]:
-    """The contents of the members `names`, in one pass; nothing is written anywhere."""
+    """Return the contents of the members `names` in one pass; nothing is unpacked to disk."""
     contents = {}
     try:
         with tarfile.open(path, "r:gz") as archive:
             for member in archive:
-                # A link is no regular file, so nothing leads out of the archive.
+                # A link is not a regular file, so nothing outside the archive is read.
                 if member.name in names and member.isreg():
                     file = archive.extractfile(member)
                     contents[member.name] = file.read() if file else b""
@@ -101,7 +101,7 @@ def _read_mat(path: Path) -> tuple[np.ndarray, np.ndarray]:
         x, y = content["X"], content["y"].reshape(-1)
         # Stored as (height, width, channels, items), with the digit 0 as label 10.
         return np.ascontiguousarray(x.transpose(3, 0, 1, 2)), y % 10
-    except Exception as error:  # the reader fails in many ways on a file that is not what it seems
+    except Exception as error:  # the reader fails in many ways on a broken file
         raise _broken(path, "a .mat file with X (h, w, 3, n) and y", repr(error)) from None
 
 

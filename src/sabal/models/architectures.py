@@ -1,7 +1,7 @@
 """Networks in plain torch: LeNet-5, VGG-16, ResNet-18 (their small-image forms) and an MLP.
 
-Each is a body and a head: `features(x)` is what the last layer sees, and
-forward(x) = head(features(x)). `width` scales the number of channels, for small machines.
+Each has a body and a head: forward(x) = head(features(x)). `width` scales the number of channels,
+for small machines.
 """
 
 from __future__ import annotations
@@ -14,26 +14,41 @@ from torch import Tensor, nn
 
 from sabal.core.checks import check_choice, check_whole
 from sabal.errors import InputError, UnknownNameError
-from sabal.models.inputs import Headed
+from sabal.models.inputs import HeadedNetwork
 from sabal.models.layers import (
-    Block,
+    ResidualBlock,
     Shape,
     Standardise,
     dense,
-    dropout_of,
+    dropout_layers,
     he_initial,
     image_shape,
     scaled,
 )
-from sabal.models.seeds import Stream, seeded
+from sabal.models.random_streams import Stream, seeded_torch
 from sabal.models.variational import VariationalLinear
 
 
-class Network(Headed):
-    """A body and a head.
+class Network(HeadedNetwork):
+    """A network with a body and a head.
 
-    head: "linear" or "variational"; `prior_variance` is for the latter.
-    mean, std: one number per channel; inputs are standardised with them first.
+    Parameters
+    ----------
+    body : torch.nn.Module
+        Everything before the last layer.
+    dimensions : int
+        The width of the output of the body.
+    input_shape : tuple of int
+        The shape of one item.
+    classes : int
+        The number of classes.
+    head : {"linear", "variational"}
+        The kind of the last layer.
+    prior_variance : float, optional
+        Of a variational head; see `VariationalLinear`.
+    mean, std : sequence of float, optional
+        One number per channel, to standardise the inputs with.
+
     """
 
     options: ClassVar[tuple[str, ...]] = ()
@@ -53,7 +68,6 @@ class Network(Headed):
     ) -> None:
         super().__init__()
         self.input_shape = input_shape
-        self.recipe: dict[str, Any] | None = None
         self.scale = Standardise(input_shape, mean, std)
         self.body = body
         if check_choice(head, "head", ("linear", "variational")) == "linear":
@@ -62,12 +76,12 @@ class Network(Headed):
             self.head = VariationalLinear(dimensions, classes, prior_variance=prior_variance)
 
     def features(self, x: Tensor) -> Tensor:
-        """(n, d): what the last layer sees."""
+        """Return the input of the last layer, (n, d)."""
         features: Tensor = self.body(self.scale(x))
         return features
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, classes): logits."""
+        """Return logits, (n, classes)."""
         logits: Tensor = self.head(self.features(x))
         return logits
 
@@ -75,8 +89,8 @@ class Network(Headed):
 class LeNet5(Network):
     """LeNet-5 (LeCun et al. 1998) with ReLU and max pooling, as is usual today; 84-d features.
 
-    28 x 28 images are padded by 2, which makes them the 32 x 32 of the paper; so are other sizes,
-    of at least 12 pixels. dropout: after each of the two dense layers.
+    Images other than 32 x 32, of at least 12 pixels, are padded by 2, which makes 28 x 28 the 32 x
+    32 of the paper. Dropout follows each of the two dense layers.
     """
 
     options = ("width", "dropout")
@@ -115,8 +129,8 @@ class LeNet5(Network):
 class VGG16(Network):
     """VGG-16 (Simonyan & Zisserman 2015) for small images: 13 convolutions with batch norm.
 
-    The dense layers of the original give way to a head on 512 features. Other sizes than 32 x 32
-    end in an average over what is left of the image. dropout: before the head.
+    The dense layers of the original are replaced by a head on 512 features. Sizes other than 32 x
+    32 end in an average over the remaining positions. Dropout precedes the head.
     """
 
     options = ("width", "dropout")
@@ -144,11 +158,11 @@ class VGG16(Network):
                 convolution = nn.Conv2d(channels, scaled(wide, width), 3, padding=1)
                 channels = convolution.out_channels
                 layers += [convolution, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
-            # 28 pixels are down to 1 before the last pooling, which then has nothing to do.
+            # 28 pixels are down to 1 before the last pooling, which then must be left out.
             if min(size) > 1:
                 layers.append(nn.MaxPool2d(2))
                 size = [s // 2 for s in size]
-        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), *dropout_of(dropout)]
+        layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), *dropout_layers(dropout)]
         body = nn.Sequential(*layers)
         he_initial(body)
         super().__init__(body, channels, input_shape, classes, **common)
@@ -157,8 +171,8 @@ class VGG16(Network):
 class ResNet18(Network):
     """ResNet-18 (He et al. 2016) for small images: a 3 x 3 stem and no max pooling.
 
-    features: width of a last hidden layer with ReLU (32, as Pinsler et al. 2019 have it, with their
-    Xavier initial weights); None for the 512 averages themselves. dropout: before the head.
+    `features` is the width of a last hidden layer with ReLU (32, with Xavier initial weights, as in
+    Pinsler et al. 2019); None for the 512 averages themselves. Dropout precedes the head.
     """
 
     options = ("width", "dropout", "features")
@@ -178,7 +192,7 @@ class ResNet18(Network):
         layers: list[nn.Module] = [stem, nn.BatchNorm2d(channels), nn.ReLU(inplace=True)]
         for wide, stride in ((64, 1), (128, 2), (256, 2), (512, 2)):
             out = scaled(wide, width)
-            layers += [Block(channels, out, stride), Block(out, out, 1)]
+            layers += [ResidualBlock(channels, out, stride), ResidualBlock(out, out, 1)]
             channels = out
         layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
         if features is not None:
@@ -186,7 +200,7 @@ class ResNet18(Network):
             nn.init.xavier_normal_(last.weight)
             channels = last.out_features
             layers += [last, nn.ReLU()]
-        body = nn.Sequential(*layers, *dropout_of(dropout))
+        body = nn.Sequential(*layers, *dropout_layers(dropout))
         he_initial(body)
         super().__init__(body, channels, input_shape, classes, **common)
 
@@ -226,10 +240,25 @@ NETWORKS: dict[str, type[LeNet5 | VGG16 | ResNet18 | MLP]] = {
 def build(
     name: str, input_shape: Sequence[int], classes: int, seed: int = 0, **options: Any
 ) -> Network:
-    """A fresh network, in evaluation mode; the seed decides its initial weights and nothing else.
+    """Build a new network, in evaluation mode.
 
-    name: "lenet5", "vgg16", "resnet18" or "mlp"; options: those of the class and of `Network`.
-    Bodies of one seed are equal whatever the head.
+    Parameters
+    ----------
+    name : {"lenet5", "vgg16", "resnet18", "mlp"}
+        The architecture.
+    input_shape : sequence of int
+        The shape of one item: (channels, height, width) for images.
+    classes : int
+        The number of classes.
+    seed : int
+        Determines the initial weights. The body does not depend on the kind of the head.
+    **options
+        Options of the architecture (such as `width` and `dropout`) and of `Network`.
+
+    Returns
+    -------
+    Network
+
     """
     if name not in NETWORKS:
         raise UnknownNameError(f"one of {', '.join(NETWORKS)}", repr(name), "pick one of these")
@@ -242,7 +271,7 @@ def build(
             )
     shape = tuple(check_whole(length, "input_shape") for length in input_shape)
     classes = check_whole(classes, "classes", least=2)
-    with seeded(seed, Stream.WEIGHTS):
+    with seeded_torch(seed, Stream.WEIGHTS):
         network: Network = kind(shape, classes, **options)
     network.recipe = {
         "name": name, "input_shape": list(shape), "classes": classes, "seed": int(seed), **options

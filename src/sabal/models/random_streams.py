@@ -1,4 +1,4 @@
-"""Seeds: every random number of this room follows from one, and torch's own state is left alone."""
+"""Random numbers that follow from one seed, without changing the global state of torch."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from sabal.core.checks import check_whole
 
 
 class Stream(IntEnum):
-    """What random numbers are for: each purpose has its own, so that none disturbs another.
+    """The purposes of random numbers; each has a stream of its own.
 
-    The order of the batches, for instance, is the same for every network trained with one seed.
+    The order of the batches, for instance, is the same for all networks trained with one seed.
     """
 
     WEIGHTS = 0
@@ -26,19 +26,19 @@ class Stream(IntEnum):
 
 
 def stream_seed(seed: int, stream: Stream) -> int:
-    """A seed for one purpose, from the seed that decides everything."""
+    """Return the seed of one stream, derived from the seed of everything."""
     sequence = np.random.SeedSequence(check_whole(seed, "seed", least=0), spawn_key=(stream,))
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 
-def generator_of(seed: int, stream: Stream) -> torch.Generator:
-    """A generator on the CPU, so that a seed means the same on every device."""
+def make_generator(seed: int, stream: Stream) -> torch.Generator:
+    """Return a generator on the CPU, so that a seed means the same on every device."""
     return torch.Generator().manual_seed(stream_seed(seed, stream))
 
 
 @contextmanager
-def seeded(seed: int, stream: Stream, device: torch.device | None = None) -> Iterator[None]:
-    """Within: torch's global generators are seeded. Afterwards: they are as they were."""
+def seeded_torch(seed: int, stream: Stream, device: torch.device | None = None) -> Iterator[None]:
+    """Seed the global generators of torch, and restore their state afterwards."""
     value = stream_seed(seed, stream)
     cuda = device is not None and device.type == "cuda"
     with torch.random.fork_rng(devices=[device] if cuda else []):

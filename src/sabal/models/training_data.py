@@ -1,4 +1,4 @@
-"""Training data, and the batches that a seed makes of it."""
+"""Training data, and its random batches with augmentation."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from sabal.core.checks import check_choice
 from sabal.errors import InputError
-from sabal.models.augment import crop_flip
 from sabal.models.inputs import (
-    Headed,
-    Items,
-    batch_of,
+    HeadedNetwork,
+    InputArray,
     check_item_weights,
     check_items,
     check_labels,
-    classes_of,
+    count_classes,
+    take_batch,
 )
-from sabal.models.seeds import Stream, generator_of
+from sabal.models.random_streams import Stream, make_generator
+
+PADDING = 4
+"""The largest shift of an augmented image, in pixels."""
 
 
 class TrainingData:
@@ -27,7 +30,7 @@ class TrainingData:
 
     def __init__(
         self,
-        network: Headed,
+        network: HeadedNetwork,
         x: Any,
         y: Any,
         weights: Any,
@@ -37,7 +40,7 @@ class TrainingData:
     ) -> None:
         self.items = check_items(x, network)
         n = self.items.shape[0]
-        self.labels = check_labels(y, n, classes_of(network))
+        self.labels = check_labels(y, n, count_classes(network))
         self.weights_N = torch.from_numpy(check_item_weights(weights, n)).float()
         self.total_weight = float(self.weights_N.sum())
         # An item of weight 0 must not enter the statistics of batch norm either.
@@ -48,26 +51,26 @@ class TrainingData:
             _check_images(self.items)
         self.augmented = augment is not None
         self.batch_size = batch_size
-        self.order = generator_of(seed, Stream.BATCHES)
-        self.shifts = generator_of(seed, Stream.AUGMENTATION)
+        self.order = make_generator(seed, Stream.BATCHES)
+        self.shifts = make_generator(seed, Stream.AUGMENTATION)
 
     def batches(self) -> list[Tensor]:
-        """The rows of an epoch's batches, in random order."""
+        """Return the rows of the batches of an epoch, in random order."""
         shuffled = self.kept[torch.randperm(len(self.kept), generator=self.order)]
         batches = list(torch.split(shuffled, self.batch_size))
         if len(batches) > 1 and len(batches[-1]) == 1:
-            # Batch norm has no variance to divide by in a batch of one.
+            # Batch norm cannot compute a variance from a batch of one.
             last = batches.pop()
             batches[-1] = torch.cat([batches[-1], last])
         return batches
 
-    def inputs(self, rows: Tensor, network: Headed) -> Tensor:
-        """The items of one batch, augmented where asked for."""
-        batch = batch_of(self.items, rows, network)
+    def inputs(self, rows: Tensor, network: HeadedNetwork) -> Tensor:
+        """Return the items of one batch, augmented if that was requested."""
+        batch = take_batch(self.items, rows, network)
         return crop_flip(batch, self.shifts) if self.augmented else batch
 
 
-def _check_images(items: Items) -> None:
+def _check_images(items: InputArray) -> None:
     if items.ndim != 4:
         raise InputError(
             "images (items, channels, height, width) for augment='crop-flip'",
@@ -85,3 +88,20 @@ def _check_batch_norm(network: nn.Module, largest_batch: int) -> None:
             "batches of 1",
             "raise batch_size, or label more first",
         )
+
+
+def crop_flip(batch: Tensor, generator: torch.Generator) -> Tensor:
+    """Shift each image by up to 4 pixels, filling with zeros, and mirror half of them."""
+    n, channels, height, width = batch.shape
+    padded = functional.pad(batch, [PADDING] * 4)
+    top, left = torch.randint(2 * PADDING + 1, (2, n, 1), generator=generator)
+    mirrored = torch.randint(2, (n, 1), generator=generator).bool()
+    rows = top + torch.arange(height)
+    columns = left + torch.arange(width)
+    columns = torch.where(mirrored, columns.flip(1), columns)
+    return padded[
+        torch.arange(n)[:, None, None, None],
+        torch.arange(channels)[None, :, None, None],
+        rows[:, None, :, None],
+        columns[:, None, None, :],
+    ]

@@ -1,4 +1,4 @@
-"""Simulations in a terminal: progress with time left, then the table and the verdict."""
+"""Simulations in a terminal: progress with the remaining time, then the table and the verdict."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from rich.table import Table
 from rich.text import Text
 
 from sabal.core.terminal import print_table
-from sabal.simulate.curves import Point, summarise, verdict
+from sabal.simulate.curves import Point, summarise
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.html_report import SUMMARY_HEADER, summary_cells
+from sabal.simulate.verdict import verdict
 
 SHORT_HEADER = {
     "final accuracy": "final",
     "seconds a selection": "seconds to select",
     "MB a selection": "MB to select",
 }
-"""What a terminal has room for."""
+"""Shorter columns for the width of a terminal."""
 
 
 class TimeLeft(ProgressColumn):
-    """The time that the rounds ahead will take, by the mean of those done since the start.
+    """The remaining time, estimated from the mean of the rounds done since the start.
 
-    Rounds that were in the folder already took no time, and say nothing. (rich's own column looks
-    at the last half minute, in which a network may finish no round at all.)
+    Rounds that were in the folder already took no time and are left out. (The column of rich looks
+    at the last half minute, in which a network may not finish any round.)
     """
 
     def __init__(self, already_done: int) -> None:
@@ -47,7 +48,7 @@ class TimeLeft(ProgressColumn):
         self.already_done = already_done
 
     def render(self, task: Task) -> Text:
-        """The time as h:mm:ss, or dashes before the first round is done."""
+        """Return the time as h:mm:ss, or dashes before the first round is done."""
         seconds = self.seconds(task.completed, task.total or 0.0, task.finished_time, task.elapsed)
         if seconds is None:
             return Text("-:--:--", style="progress.remaining")
@@ -56,7 +57,7 @@ class TimeLeft(ProgressColumn):
     def seconds(
         self, completed: float, total: float, finished: float | None, elapsed: float | None
     ) -> float | None:
-        """What is left; None when it cannot be told yet."""
+        """Return the remaining seconds; None before the first round is done."""
         if finished is not None:
             return 0.0
         done_now = completed - self.already_done
@@ -67,9 +68,10 @@ class TimeLeft(ProgressColumn):
 
 @contextmanager
 def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
-    """A bar over all rounds of all runs.
+    """Show a bar over all rounds of all runs.
 
-    already_done: rounds that the folder holds; they are reported too, but take no time.
+    Yields a function to call with every point. The rounds that were `already_done` are reported
+    too, but take no time.
     """
     total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
     with progress_bar(experiment.dataset, total, already_done=already_done) as advance:
@@ -80,7 +82,10 @@ def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable
 def progress_bar(
     title: str, total: int, *, unit: str = "rounds", already_done: int = 0
 ) -> Iterator[Callable[[str | None], None]]:
-    """A bar on standard error, silent when that is no terminal; what is done may bring a title."""
+    """Show a bar on standard error, if that is a terminal.
+
+    Yields a function to call after every step, with a new title or None.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),
@@ -96,13 +101,13 @@ def progress_bar(
 
 
 def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> None:
-    """The table of areas, the verdict, and where the rest is."""
+    """Print the table of areas, the verdict and the path of the report."""
     summaries = summarise(points)
     if as_json:
         found = {"summaries": [asdict(s) for s in summaries], "verdict": verdict(summaries)}
         print(json.dumps({**found, "report": str((folder / "report.html").resolve())}))
         return
-    # Lean enough for 80 columns; a strategy's name is never cut.
+    # Narrow enough for 80 columns; the name of a strategy is never cut.
     table = Table(title="Areas under the learning curves", box=SIMPLE_HEAD, padding=(0, 1))
     for name in SUMMARY_HEADER:
         if name == "strategy":

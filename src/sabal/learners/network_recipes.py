@@ -1,4 +1,4 @@
-"""Recipes: how a network is built, trained and asked, as plain data that a config file can hold."""
+"""Recipes of networks and their training, as plain data that a configuration file can hold."""
 
 from __future__ import annotations
 
@@ -16,17 +16,25 @@ NETWORK_OPTIONS: dict[str, tuple[str, ...]] = {
     "resnet18": ("width", "dropout", "features", "head", "prior_variance"),
     "mlp": ("hidden", "width", "dropout", "head", "prior_variance"),
 }
-"""The options of every network of sabal.models, but for what the data set decides."""
+"""The options of every network of sabal.models, except those that the data set determines."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Recipe:
-    """A network that is trained from scratch in every round.
+class NetworkRecipe:
+    """How a network is built and trained.
 
-    network, network_options: what `sabal.models.build` is asked for.
-    epochs to patience: as in `sabal.models.fit`; patience needs a validation split.
-    samples: how many models of the posterior are asked about every item (for which the head must
-        be variational); 0 for the prediction of the one trained network.
+    Parameters
+    ----------
+    network, network_options
+        Arguments of `sabal.models.build`.
+    epochs, batch_size, optimizer, lr, momentum, weight_decay, schedule, augment, reduction
+        Arguments of `sabal.models.fit`.
+    patience : int, optional
+        As in `sabal.models.fit`; needs a validation split.
+    samples : int
+        How many models of the posterior predict every item, for which the head must be variational;
+        0 for the prediction of the trained network itself.
+
     """
 
     network: str
@@ -44,6 +52,7 @@ class Recipe:
     samples: int = 0
 
     def __post_init__(self) -> None:
+        """Check the fields."""
         check_choice(self.network, "network", tuple(NETWORK_OPTIONS))
         self._check_network_options()
         check_whole(self.epochs, "epochs")
@@ -92,9 +101,9 @@ class Recipe:
             )
 
     def training(self) -> dict[str, Any]:
-        """The arguments of `sabal.models.fit`."""
-        asked_elsewhere = ("network", "network_options", "samples")
-        return {name: value for name, value in asdict(self).items() if name not in asked_elsewhere}
+        """Return the arguments of `sabal.models.fit`."""
+        not_of_fit = ("network", "network_options", "samples")
+        return {name: value for name, value in asdict(self).items() if name not in not_of_fit}
 
 
 _VARIATIONAL: dict[str, Any] = {
@@ -106,14 +115,14 @@ _VARIATIONAL: dict[str, Any] = {
     "samples": 100,
 }
 
-RECIPES: dict[str, Recipe] = {
-    "mlp": Recipe(network="mlp", optimizer="adam", lr=1e-3),
-    "mlp-variational": Recipe(
+RECIPES: dict[str, NetworkRecipe] = {
+    "mlp": NetworkRecipe(network="mlp", optimizer="adam", lr=1e-3),
+    "mlp-variational": NetworkRecipe(
         network="mlp", network_options={"head": "variational"}, **_VARIATIONAL
     ),
-    "lenet5": Recipe(network="lenet5", epochs=150),
-    "vgg16": Recipe(network="vgg16", epochs=100, batch_size=128),
-    "resnet18": Recipe(
+    "lenet5": NetworkRecipe(network="lenet5", epochs=150),
+    "vgg16": NetworkRecipe(network="vgg16", epochs=100, batch_size=128),
+    "resnet18": NetworkRecipe(
         network="resnet18",
         epochs=100,
         batch_size=128,
@@ -121,7 +130,7 @@ RECIPES: dict[str, Recipe] = {
         schedule="cosine",
         augment="crop-flip",
     ),
-    "resnet18-variational": Recipe(
+    "resnet18-variational": NetworkRecipe(
         network="resnet18",
         network_options={"head": "variational"},
         epochs=200,
@@ -131,14 +140,29 @@ RECIPES: dict[str, Recipe] = {
         **_VARIATIONAL,
     ),
 }
-"""The networks that can be asked for by name."""
+"""Recipes by the names that `sabal simulate --model` takes."""
 
 
-def recipe_of(name: str, overrides: Mapping[str, Any]) -> Recipe:
-    """The recipe called `name` with some of its fields changed.
+def recipe_of(name: str, overrides: Mapping[str, Any]) -> NetworkRecipe:
+    """Return the recipe called `name` with some of its fields changed.
 
-    Options of the network may be given by themselves: width=0.5 is short for
-    network_options={"width": 0.5}. Options that are not mentioned stay.
+    Parameters
+    ----------
+    name : str
+        A key of `RECIPES`.
+    overrides : mapping
+        New values of fields. Options of the network may be given by themselves: width=0.5 is short
+        for network_options={"width": 0.5}. Options that are not mentioned stay.
+
+    Returns
+    -------
+    NetworkRecipe
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such recipe or setting.
+
     """
     if name not in RECIPES:
         raise UnknownNameError(
@@ -151,7 +175,7 @@ def recipe_of(name: str, overrides: Mapping[str, Any]) -> Recipe:
         raise InputError(
             "`network_options` as names with values", repr(options), 'write {"width": 0.5}'
         )
-    own = [each.name for each in fields(Recipe)]
+    own = [each.name for each in fields(NetworkRecipe)]
     short = [option for option in changes if option in NETWORK_OPTIONS.get(network, ())]
     for change in changes:
         if change not in own and change not in short:
