@@ -115,11 +115,9 @@ def run_strategies(
         Names out of `sabal strategies`; all registered ones by default.
     peers : sequence of str or Peer, optional
         Names out of `research.bench.catalogue.PEERS`; all by default, () for none.
-    limit : float
-        Seconds for one selection; a method that takes longer is killed, and not tried at larger
-        sizes.
-    memory : int or None
-        Limit of the address space of a process in bytes, which protects the machine.
+    limit, memory : float, int or None
+        Seconds for one selection, and bytes of address space for its process. A method that
+        exceeds a limit is not tried at larger sizes.
     envs : path, optional
         The folder of the libraries' environments; ~/.cache/sabal/bench by default.
     out : path, optional
@@ -131,34 +129,37 @@ def run_strategies(
     Returns
     -------
     list of StrategyMeasurement
-        One measurement for each method and size.
     """
     settings = _checked(sizes, budgets, dimensions, classes, limit, memory, seed)
     jobs = list(known_strategies()) if strategies is None else list(dict.fromkeys(strategies))
     for job in jobs:
         make_strategy(job, {})
     rivals = chosen_peers(peers)
-    facts = {
-        **asdict(settings),
-        "posterior_samples": POSTERIOR_SAMPLES,
-        "joint_samples": JOINT_SAMPLES,
-        "coverage": {job: {peer.name: peer.coverage(job) for peer in rivals} for job in jobs},
-    }
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        make_folder(folder)
+    facts = _facts(settings, jobs, rivals)
+    if out is not None:
+        make_folder(Path(out))
     rows: list[StrategyMeasurement] = []
     environments = default_folder() if envs is None else Path(envs)
     with progress() as bar:
         for row in _measured(_contenders(jobs, rivals, environments, bar), settings, bar):
             rows.append(row)
-            if folder is not None:
-                results = document(rows, facts)
-                write_text_whole(folder / RESULTS, json.dumps(results, indent=1) + "\n")
-    if folder is not None and rows:
-        draw(rows, folder / PICTURE)
-        write_text_whole(folder / TABLE, results_markdown(rows))
+            if out is not None:
+                results = json.dumps(document(rows, facts), indent=1)
+                write_text_whole(Path(out) / RESULTS, results + "\n")
+    if out is not None and rows:
+        draw(rows, Path(out) / PICTURE)
+        write_text_whole(Path(out) / TABLE, results_markdown(rows))
     return rows
+
+
+def _facts(settings: BenchSettings, jobs: Sequence[str], rivals: Sequence[Peer]) -> dict[str, Any]:
+    """Return the settings as they are written next to the results."""
+    return {
+        **asdict(settings),
+        "posterior_samples": POSTERIOR_SAMPLES,
+        "joint_samples": JOINT_SAMPLES,
+        "coverage": {job: {peer.name: peer.coverage(job) for peer in rivals} for job in jobs},
+    }
 
 
 def _checked(

@@ -54,28 +54,13 @@ def write_inputs(
     seed: int = 0,
     posterior: bool = True,
 ) -> Path:
-    """Write the inputs for a pool of `n` items in single precision.
+    """Write the inputs for a pool of `n` items to an .npz file, in single precision.
 
-    Features are generated in chunks and never held in memory completely.
-
-    Parameters
-    ----------
-    path : Path
-        The .npz file.
-    n, dimensions, classes : int
-        Shape of the pool.
-    seed : int
-        Seed of the generator.
-    posterior : bool
-        Whether to write log_probs.
-
-    Returns
-    -------
-    Path
-        The file, with these arrays: features (n, dimensions), clusters with noise of the same
-        scale; logits and probs, a linear model; label_probs, the same, less confident; log_probs
-        (n, samples, classes), the linear model under perturbed weights, shared by all items;
-        labeled_features (100, dimensions), more items of the same clusters.
+    The arrays are features (n, dimensions), clusters with noise of the same scale; logits and
+    probs, a linear model; label_probs, the same, less confident; with `posterior`, log_probs (n,
+    samples, classes), the linear model under perturbed weights, shared by all items; and
+    labeled_features (100, dimensions), more items of the same clusters. Features are generated in
+    chunks and never held in memory completely.
     """
     rng = np.random.default_rng([seed, n, dimensions, classes])
     centres = draw_centres(rng, dimensions, classes)
@@ -107,9 +92,7 @@ def write_inputs(
         _write(archive, "features", (n, dimensions), features(n))
         _write(archive, "labeled_features", (LABELED, dimensions), features(items, n))
         others = {"logits": logits, **predictions_of(logits)}
-        if posterior:
-            others["log_probs"] = log_probs
-        for name, array in others.items():
+        for name, array in (others | ({"log_probs": log_probs} if posterior else {})).items():
             _write(archive, name, array.shape, iter([array]))
         with archive.open("joint_samples.npy", "w") as file:
             np.lib.format.write_array(file, np.asarray(np.int64(JOINT_SAMPLES)))

@@ -138,45 +138,63 @@ def run_study(
     deadline = None
     if minutes is not None:
         deadline = time.time() + 60 * check_number(minutes, "minutes", above=0.0)
-    outcome = StudyOutcome()
-    by_title = {run.title: run for run in runs}
-    points: dict[str, list[StudyPoint]] = {title: [] for title in by_title}
-
-    def receive(point: Point) -> None:
-        # Points of other kinds do not come from `_points`.
-        if isinstance(point, StudyPoint):
-            title = f"{point.strategy}/seed {point.seed}"
-            run = by_title[title]
-            if point.error is not None:
-                outcome.failed[title] = point.error
-                return
-            points[title].append(point)
-            if len(points[title]) == len(run.task.labels):
-                append_line(_record(run, points.pop(title)), folder / RUNS_FILE)
-                outcome.finished += 1
-        on_round(point)
-
-    def finish_open_runs() -> bool:
-        """Do all runs that are not done yet; return whether the workers survived."""
-        todo = [by_title[title] for title in points if title not in outcome.failed]
-        for run in todo:
-            points[run.title].clear()
-        try:
-            # A single job also gets a process with one thread: rounding depends on the number of
-            # threads, and results must not depend on --jobs.
-            side_by_side([partial(_points, run, data, deadline) for run in todo], jobs, receive)
-        except BrokenProcessPool:
-            return False
-        return True
-
-    if runs and not any(finish_open_runs() for _ in range(STARTS)):
+    collector = _Collector(runs, folder / RUNS_FILE, on_round)
+    if runs and not any(_finish(collector, data, deadline, jobs) for _ in range(STARTS)):
         raise SabalError(
             "workers that come to the end of their runs",
             f"{STARTS} times one that was killed, perhaps for want of memory",
             "go on with fewer --jobs, or see what kills them; every finished run is kept",
         )
+    outcome = collector.outcome
     outcome.left = len(runs) - outcome.finished - len(outcome.failed)
     return outcome
+
+
+class _Collector:
+    """Receives the points of all runs, and appends every run that is complete to a file."""
+
+    def __init__(
+        self, runs: Sequence[StudyRun], file: Path, on_round: Callable[[Point], None]
+    ) -> None:
+        self.file = file
+        self.on_round = on_round
+        self.outcome = StudyOutcome()
+        self.by_title = {run.title: run for run in runs}
+        self.points: dict[str, list[StudyPoint]] = {title: [] for title in self.by_title}
+
+    def restart(self) -> list[StudyRun]:
+        """Forget the points of incomplete runs, and return these runs."""
+        todo = [self.by_title[title] for title in self.points if title not in self.outcome.failed]
+        for run in todo:
+            self.points[run.title].clear()
+        return todo
+
+    def receive(self, point: Point) -> None:
+        """Take a point of any run."""
+        # Points of other kinds do not come from `_points`.
+        if isinstance(point, StudyPoint):
+            title = f"{point.strategy}/seed {point.seed}"
+            run = self.by_title[title]
+            if point.error is not None:
+                self.outcome.failed[title] = point.error
+                return
+            self.points[title].append(point)
+            if len(self.points[title]) == len(run.task.labels):
+                append_line(_record(run, self.points.pop(title)), self.file)
+                self.outcome.finished += 1
+        self.on_round(point)
+
+
+def _finish(collector: _Collector, data: Path | None, deadline: float | None, jobs: int) -> bool:
+    """Do all runs that are not complete; return whether the workers survived."""
+    runs = [partial(_points, run, data, deadline) for run in collector.restart()]
+    try:
+        # A single job also gets a process with one thread: rounding depends on the number of
+        # threads, and results must not depend on --jobs.
+        side_by_side(runs, jobs, collector.receive)
+    except BrokenProcessPool:
+        return False
+    return True
 
 
 def _points(run: StudyRun, data: Path | None, deadline: float | None) -> Iterator[StudyPoint]:
