@@ -121,8 +121,7 @@ def run_strategies(
     envs : path, optional
         The folder of the libraries' environments; ~/.cache/sabal/bench by default.
     out : path, optional
-        A folder for strategies.json (after every job), strategies.md and strategies.png (at the
-        end).
+        A folder for strategies.json, strategies.md and strategies.png.
     seed : int
         Seed of the inputs and the selections.
 
