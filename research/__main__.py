@@ -1,6 +1,18 @@
-"""The command `python -m research`."""
+"""The program `python -m research`."""
 
-from research.cli import main
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sabal.__main__ import run_interruptible
+
+
+def load() -> Callable[[], None]:
+    """Import the command line, which takes long enough to be interrupted."""
+    from research.cli import main
+
+    return main
+
 
 if __name__ == "__main__":
-    main()
+    run_interruptible(load, "research")

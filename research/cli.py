@@ -1,9 +1,10 @@
-"""`python -m research`: the commands that this project is measured with."""
+"""The command line `python -m research`: the commands that this project is measured with."""
 
 from __future__ import annotations
 
 import typer
 
+from research import PROGRAM
 from sabal.cli.root import run
 
 app = typer.Typer(
@@ -18,8 +19,6 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line."""
-    import research.bench.command
-    import research.reproduce.command
-    import research.study.command  # noqa: F401
+    import research.commands  # noqa: F401
 
-    run(app)
+    run(app, name="research", prog_name=PROGRAM)

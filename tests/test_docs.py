@@ -9,10 +9,18 @@ import sys
 from types import ModuleType
 
 import pytest
-import typer.main
 from typer.testing import CliRunner
 
-from doc_blocks import PAGES, ROOT, TARGETS, blocks_of, check_command, prose_of
+from doc_blocks import (
+    PAGES,
+    PROGRAMS,
+    ROOT,
+    TARGETS,
+    blocks_of,
+    check_command,
+    commands_of,
+    prose_of,
+)
 from sabal.cli import app
 from sabal.errors import SabalError
 from sabal.strategies import option_names, strategies
@@ -71,6 +79,12 @@ def test_commands_can_be_typed_as_they_are(page):
         "make nothing",
         'pip install ".[nothing]"',
         "python examples/nothing.py",
+        "python -m research nothing",
+        "python -m research reproduce",
+        "python -m research study --corrections",
+        "python -m research bench strategies --strategies sabal,nothing",
+        "python -m nothing",
+        "sabal bench",
         "rm -rf pool",
     ],
 )
@@ -84,10 +98,10 @@ def test_a_command_that_cannot_be_typed_is_found(command):
 
 @each_page
 def test_commands_in_a_sentence_exist(page):
-    known = set(typer.main.get_command(app).commands)
     prose = prose_of(page)
-    for name in re.findall(r"`sabal ([a-z]+)[^`]*`", prose):
-        assert name in known
+    for program in PROGRAMS:
+        for name in re.findall(rf"`{program} ([a-z]+)[^`]*`", prose):
+            assert name in commands_of(program)
     for target in re.findall(r"`make ([\w-]+)`", prose):
         assert target in TARGETS
 

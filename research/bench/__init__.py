@@ -1,16 +1,16 @@
-"""Benchmarks: how fast Sabal is, and how much memory it takes, beside other libraries."""
+"""Benchmarks: the time and memory of a selection, compared with other libraries."""
 
 from research.bench.catalogue import PEERS, Peer
-from research.bench.picture import draw
-from research.bench.rows import Comparison, Row, comparisons
-from research.bench.strategies import document, run_strategies
-from research.bench.table import coverage_table, results_table
+from research.bench.strategy_bench import document, run_strategies
+from research.bench.strategy_plots import draw
+from research.bench.strategy_rows import RivalComparison, StrategyMeasurement, comparisons
+from research.bench.strategy_tables import coverage_table, results_table
 
 __all__ = [
     "PEERS",
-    "Comparison",
     "Peer",
-    "Row",
+    "RivalComparison",
+    "StrategyMeasurement",
     "comparisons",
     "coverage_table",
     "document",

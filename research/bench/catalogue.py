@@ -1,7 +1,7 @@
-"""Which rival does which of Sabal's jobs, and with what.
+"""The libraries that Sabal is compared with, and their methods for each job.
 
-A job is named after Sabal's strategy. A rival that is not listed for a job has no such strategy;
-where it has one that cannot be measured here, `reasons` says why.
+A job is named after Sabal's strategy. A library that is not listed for a job has no such strategy;
+if it has one that cannot be measured here, `reasons` says why.
 """
 
 from __future__ import annotations
@@ -17,13 +17,23 @@ SCRIPTS = Path(__file__).parent / "peers"
 
 @dataclass(frozen=True)
 class Peer:
-    """A library that is measured beside Sabal.
+    """A library that Sabal is compared with.
 
-    script: the file that drives it (see `research.bench.peers`).
-    requirements: what pip installs into its environment.
-    jobs: the methods of the script that do a job, by job.
-    reasons: why it cannot do a job, by job.
-    python: an interpreter that has it already; None to make an environment.
+    Parameters
+    ----------
+    name : str
+        Name of the library.
+    script : Path
+        The file that drives it (see `research.bench.peers`).
+    requirements : tuple of str
+        What pip installs into its environment.
+    jobs : mapping of str to tuple of str
+        The methods of the script that do a job, by job.
+    reasons : mapping of str to str
+        Why it cannot do a job, by job.
+    python : Path or None
+        An interpreter that has it already; None to create an environment.
+
     """
 
     name: str
@@ -34,7 +44,7 @@ class Peer:
     python: Path | None = None
 
     def coverage(self, job: str) -> str:
-        """How it does `job`, or why it does not."""
+        """Return its methods for `job`, or the reason why it has none."""
         if job in self.jobs:
             return ", ".join(self.jobs[job])
         return self.reasons.get(job, "no such strategy")
@@ -125,7 +135,7 @@ PEERS = (
 
 
 def chosen_peers(peers: Sequence[str | Peer] | None) -> tuple[Peer, ...]:
-    """The peers by name (None: all of them); a Peer is taken as it is."""
+    """Return the peers by name, all of them for None; a Peer is kept as it is."""
     if peers is None:
         return PEERS
     known = {peer.name: peer for peer in PEERS}

@@ -1,4 +1,4 @@
-"""Virtual environments for rivals, made when they are first needed and kept."""
+"""Virtual environments for other libraries, created on first use and kept."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from research.bench.catalogue import Peer
 from sabal.errors import FileError
 
 CONSTRAINTS = "torch==2.13.0\n"
-"""Unconstrained, some rivals pull the newest torch and gigabytes of CUDA with it."""
+"""Without it, some libraries install the newest torch and gigabytes of CUDA."""
 
 INSTALL_SECONDS = 3_600.0
 
 
 class NotInstalled(Exception):  # noqa: N818  (an outcome to record, not a mistake of the caller)
-    """An environment could not be made; the message says why."""
+    """An environment could not be created; the message says why."""
 
 
 def default_folder() -> Path:
-    """Where environments are kept unless the caller says otherwise."""
+    """Return the default folder of the environments."""
     cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     return Path(cache).expanduser() / "sabal" / "bench"
 
 
 def interpreter(peer: Peer, folder: Path) -> Path:
-    """The Python that has `peer`, in an environment under `folder`; made if it is not there yet."""
+    """Return the Python that has `peer`, creating its environment under `folder` if necessary."""
     if peer.python is not None:
         return peer.python
     target = folder / peer.name
@@ -46,7 +46,7 @@ def interpreter(peer: Peer, folder: Path) -> Path:
         ) from None
     _call([sys.executable, "-m", "venv", "--clear", str(target)], folder)
     _call([str(python), "-m", "pip", "install", "--quiet", *peer.requirements], folder)
-    # Last, so that an interrupted installation is done again.
+    # Written last, so that an interrupted installation is repeated.
     marker.write_text(json.dumps(wanted))
     return python
 
@@ -78,7 +78,7 @@ def _call(command: list[str], folder: Path) -> None:
 
 
 def _reason(text: str) -> str:
-    """The last line that pip calls an error, or the last line at all."""
+    """Return the last line that pip marks as an error, or the last line."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     last = (errors or lines or ["pip said nothing"])[-1]

@@ -1,28 +1,28 @@
 """One measured selection, in a process of its own: `python -P job.py '{"script": ..., ...}'`.
 
-This file runs in the environments of rivals too, so it needs NumPy and nothing else.
+This file also runs in the environments of other libraries, so it needs only NumPy.
 
 What is measured, and how:
 
-- Time: the wall clock around `run(budget, seed)` alone. Imports, reading the inputs and putting
-  them into the tool's own forms come before, and so does a warm-up on a few rows, which starts the
-  thread pools and imports what the tool imports late.
-- Memory: the most that the selection adds to the process. Right before it, unused heap is given
-  back to the system, the resident size is read (VmRSS) and the high-water mark of the process is
-  set back to it (by writing 5 to /proc/self/clear_refs); right after it, the high-water mark
-  (VmHWM) is read. Their difference counts every library's allocations, NumPy's and BLAS's alike,
-  which a Python-level tracer would not. Where the mark cannot be set back (no Linux, or no
-  permission) it is the highest of the process's whole life (getrusage), so the figure may come out
-  too high, never too low, and is marked so.
+- Time: the wall clock around `run(budget, seed)` alone. Before it come the imports, reading the
+  inputs, converting them to the library's own types, and a warm-up on a few rows, which starts
+  the thread pools and triggers late imports.
+- Memory: the peak that the selection adds to the process. Right before it, unused heap is returned
+  to the system, the resident size is read (VmRSS) and the high-water mark of the process is reset
+  to it (by writing 5 to /proc/self/clear_refs); right after it, the high-water mark (VmHWM) is
+  read. Their difference includes the allocations of all libraries, such as NumPy and BLAS, which a
+  Python-level tracer would miss. Where the mark cannot be reset (not on Linux, or without
+  permission) it is that of the whole process (getrusage), so the figure may be too high, never too
+  low, and is marked as such.
 
-A script has `METHODS`, which by name prepare inputs and return a function `run(budget, seed)`. That
-answers with the chosen rows, or with a tuple of these, a remark, and facts by name. Where `run`
-does more than select, its facts say themselves how many "seconds" the selection took. A script with
-`open_inputs` has inputs of its own kind, in place of an .npz file.
+A script has `METHODS`: functions by name that prepare inputs and return a function
+`run(budget, seed)`. That returns the selected rows, or a tuple of these, a remark, and facts by
+name. If `run` does more than select, the fact "seconds" is the time of the selection. A script with
+`open_inputs` has its own kind of inputs instead of an .npz file.
 
 Standard output carries one JSON object a line: {"ready": true} when the clock is about to start,
-then the result, {"seconds", "peak_bytes", "indices", ...} or {"failed", "reason"}. Whatever the
-tools print goes to standard error.
+then the result, {"seconds", "peak_bytes", "indices", ...} or {"failed", "reason"}. The output of
+libraries goes to standard error.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "torch")
 Run = Callable[[int, int], Any]
 
 
-class Inputs(Mapping[str, np.ndarray]):
-    """The arrays of an .npz file, read when they are asked for; only the first `rows` if given."""
+class JobInputs(Mapping[str, np.ndarray]):
+    """The arrays of an .npz file, read on access; only the first `rows` if given."""
 
     def __init__(self, path: str, rows: int | None = None) -> None:
         self._file = np.load(path, allow_pickle=False)
@@ -74,7 +74,7 @@ class Inputs(Mapping[str, np.ndarray]):
 
 
 def main() -> None:
-    """Do the job that the argument describes, and say how it went."""
+    """Do the job that the argument describes, and report the result."""
     job = json.loads(sys.argv[1])
     channel = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -93,12 +93,12 @@ def main() -> None:
 
 
 def measure(job: dict[str, Any], channel: TextIO) -> dict[str, Any]:
-    """Load, warm up, prepare, select; the figures and the answer."""
+    """Load, warm up, prepare and select; return the figures and the selected rows."""
     script = _load(job["script"])
     prepare = script.METHODS[job["method"]]
-    open_inputs = getattr(script, "open_inputs", Inputs)
+    open_inputs = getattr(script, "open_inputs", JobInputs)
     with contextlib.suppress(Exception):
-        # A warm-up that fails decides nothing: the job itself will tell.
+        # A failed warm-up is ignored: the job itself will report the error.
         prepare(open_inputs(job["inputs"], WARM_UP_ROWS))(WARM_UP_BUDGET, job["seed"])
     run: Run = prepare(open_inputs(job["inputs"]))
     _give_back_unused_heap()
@@ -123,7 +123,7 @@ def measure(job: dict[str, Any], channel: TextIO) -> dict[str, Any]:
 
 
 def _taken_apart(answer: Any) -> tuple[Any, str, dict[str, Any]]:
-    """The rows, the remark and the facts of what a script answers."""
+    """Return the rows, the remark and the facts of a script's answer."""
     if not isinstance(answer, tuple):
         return answer, "", {}
     indices, remark, *facts = answer
@@ -131,7 +131,7 @@ def _taken_apart(answer: Any) -> tuple[Any, str, dict[str, Any]]:
 
 
 def _load(path: str) -> ModuleType:
-    # By path, so that a script may be called as the package that it drives.
+    # By path, so that a script may have the name of the package that it drives.
     spec = importlib.util.spec_from_file_location("bench_script", path)
     if spec is None or spec.loader is None:
         raise ImportError(f"no script at {path}")
@@ -141,7 +141,7 @@ def _load(path: str) -> ModuleType:
 
 
 def _end_with_parent() -> None:
-    """Have the system kill this process when the one that started it is gone (Linux only)."""
+    """Have the system kill this process when its parent ends (Linux only)."""
     with contextlib.suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
@@ -185,7 +185,7 @@ def _high_water() -> int:
 
 
 def _status(field: str) -> int:
-    """A size in bytes out of /proc/self/status; elsewhere the highest resident size so far."""
+    """Return a size in bytes from /proc/self/status; elsewhere the peak resident size so far."""
     with contextlib.suppress(OSError):
         for line in Path("/proc/self/status").read_text().splitlines():
             if line.startswith(f"{field}:"):

@@ -1,4 +1,4 @@
-"""What a measurement was made on."""
+"""The machine and the libraries of a measurement."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from research import PROGRAM
+
 LIBRARIES = ("sabal", "numpy", "scipy", "scikit-learn", "array-api-compat", "torch")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def machine_facts() -> dict[str, Any]:
-    """Cores, memory, library versions, thread settings and the command that runs."""
+    """Return cores, memory, library versions, thread settings and the running command."""
     return {
-        "command": shlex.join(sys.argv),
+        "command": command(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "platform": platform.platform(),
         "processor": _processor(),
@@ -30,15 +32,23 @@ def machine_facts() -> dict[str, Any]:
     }
 
 
+def command() -> str:
+    """Return the command of this process as it is typed."""
+    program, *arguments = sys.argv
+    if Path(program).name == "__main__.py":
+        return shlex.join([*PROGRAM.split(), *arguments])
+    return shlex.join(sys.argv)
+
+
 def usable_cores() -> int:
-    """The cores this process may use."""
+    """Return the number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def total_memory() -> int | None:
-    """The machine's memory in bytes, where it says so."""
+    """Return the machine's memory in bytes, or None if unknown."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

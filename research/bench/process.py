@@ -1,4 +1,4 @@
-"""Running one job in a process of its own, within limits, and telling how it ended."""
+"""Run one job in its own process, within limits, and report how it ended."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import sabal
 JOB = Path(__file__).parent / "job.py"
 
 SETUP_SECONDS = 900.0
-"""How long a process may take to import its tool and read the inputs, which is not measured."""
+"""Time limit for importing the library and reading the inputs, which is not measured."""
 
 OK = "ok"
 INCOMPLETE = "incomplete"
@@ -34,11 +34,22 @@ _FAILURES = {"memory": MEMORY, "cannot": CANNOT, "error": FAILED}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """How a job ended: its figures where there are any, and a note on what is not as it should.
+class JobOutcome:
+    """How a job ended.
 
-    limit: the seconds that it was killed after, if it was.
-    facts: whatever else its script had to say.
+    Attributes
+    ----------
+    status, note : str
+        "ok", or why there are no complete figures; the note says more.
+    seconds, peak_bytes : float, int
+        Time and memory, if measured.
+    limit : float or None
+        The seconds after which it was killed, if it was.
+    versions : dict
+        Versions of the libraries.
+    facts : dict
+        Further facts reported by the script.
+
     """
 
     status: str
@@ -64,10 +75,18 @@ class Job:
     python_path: str = ""
 
 
-def run_job(job: Job, *, limit: float, memory: int | None) -> Outcome:
+def run_job(job: Job, *, limit: float, memory: int | None) -> JobOutcome:
     """Run `job`; kill it when the selection takes more than `limit` seconds.
 
-    memory: the most address space that the process may have, in bytes; None for no limit.
+    Parameters
+    ----------
+    job : Job
+        The selection.
+    limit : float
+        Seconds for the selection.
+    memory : int or None
+        Limit of the address space of the process, in bytes.
+
     """
     description = {
         "script": str(job.script),
@@ -89,7 +108,7 @@ def run_job(job: Job, *, limit: float, memory: int | None) -> Outcome:
                 text=True,
             )
         except OSError as error:
-            return Outcome(FAILED, str(error))
+            return JobOutcome(FAILED, str(error))
         lines: queue.Queue[str | None] = queue.Queue()
         reader = threading.Thread(target=_pump, args=(process.stdout, lines), daemon=True)
         reader.start()
@@ -99,18 +118,18 @@ def run_job(job: Job, *, limit: float, memory: int | None) -> Outcome:
             _end(process)
             reader.join(timeout=5.0)
         if over == "selection":
-            return Outcome(OVER, f"over {limit:g} s", limit=limit)
+            return JobOutcome(OVER, f"over {limit:g} s", limit=limit)
         if over == "setup":
-            return Outcome(FAILED, f"not ready to start after {SETUP_SECONDS:g} s")
+            return JobOutcome(FAILED, f"not ready to start after {SETUP_SECONDS:g} s")
         if said is None:
             return _death(process.returncode, _last_line(errors))
     return judge(said, job.items, job.budget)
 
 
-def judge(said: dict[str, Any], items: int, budget: int) -> Outcome:
-    """What a process said of itself, its answer checked: `budget` distinct rows out of `items`."""
+def judge(said: dict[str, Any], items: int, budget: int) -> JobOutcome:
+    """Return the outcome a process reported, checking for `budget` distinct rows of `items`."""
     if "failed" in said:
-        return Outcome(_FAILURES[said["failed"]], said["reason"])
+        return JobOutcome(_FAILURES[said["failed"]], said["reason"])
     distinct = {index for index in said["indices"] if 0 <= index < items}
     complete = len(distinct) == budget == len(said["indices"])
     notes = [] if complete else [f"returned {len(distinct)} distinct of {budget}"]
@@ -118,7 +137,7 @@ def judge(said: dict[str, Any], items: int, budget: int) -> Outcome:
         notes.append(said["remark"])
     if said["whole_life"]:
         notes.append("memory: highest of the whole process")
-    return Outcome(
+    return JobOutcome(
         status=OK if complete else INCOMPLETE,
         note="; ".join(notes),
         seconds=said["seconds"],
@@ -132,14 +151,14 @@ def _environment(job: Job) -> dict[str, str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     if job.python_path:
         environment["PYTHONPATH"] = job.python_path
-    # Progress bars are not what is measured, and no rival has any business on the network.
+    # Progress bars are not measured, and no library needs the network here.
     return {**environment, "TQDM_DISABLE": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0"}
 
 
 def _listen(
     lines: queue.Queue[str | None], limit: float
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """The result (None if the process died without), and which deadline passed, if one did."""
+    """Return the result, None if the process died, and the phase whose deadline passed, if any."""
     for phase, seconds in (("setup", SETUP_SECONDS), ("selection", limit)):
         try:
             line = lines.get(timeout=seconds)
@@ -159,7 +178,7 @@ def _pump(stream: IO[str], lines: queue.Queue[str | None]) -> None:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Kill the process and what it started; one that died of itself keeps its exit code."""
+    """Kill the process and its children; one that has already ended keeps its exit code."""
     if hasattr(os, "killpg"):
         # Not reaped yet, so the group is still its own.
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -169,12 +188,12 @@ def _end(process: subprocess.Popen[str]) -> None:
     process.wait()
 
 
-def _death(code: int, last_line: str) -> Outcome:
+def _death(code: int, last_line: str) -> JobOutcome:
     if code == -signal.SIGKILL:
-        return Outcome(MEMORY, "killed by the system, most likely for its memory")
+        return JobOutcome(MEMORY, "killed by the system, most likely for its memory")
     cause = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
     status = MEMORY if "memory" in last_line.lower() else FAILED
-    return Outcome(status, f"died with {cause}" + (f": {last_line}" if last_line else ""))
+    return JobOutcome(status, f"died with {cause}" + (f": {last_line}" if last_line else ""))
 
 
 def _last_line(errors: IO[str]) -> str:
@@ -184,6 +203,6 @@ def _last_line(errors: IO[str]) -> str:
 
 
 def import_path() -> str:
-    """Where a job finds the `sabal` and the `research` that run here, which are measured."""
+    """Return the PYTHONPATH on which a job finds the running `sabal` and `research`."""
     places = (Path(sabal.__file__).parents[1], Path(__file__).parents[2])
     return os.pathsep.join(map(str, places))

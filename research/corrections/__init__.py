@@ -1,1 +1,1 @@
-"""What each correction of the paper's algorithms does to a batch, one after the other."""
+"""The effect of each correction of the paper's algorithms, added one after another."""

@@ -1,1 +1,1 @@
-"""The tables of the paper, run and printed beside the printed ones."""
+"""The tables of the paper, run again and compared with the printed ones."""

@@ -1,4 +1,4 @@
-"""What a preset is: one data set of one table of the paper, and what was decided beside it."""
+"""Presets: one data set of one table of the paper, with the decisions the paper leaves open."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Options = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class Figure:
+class MeanAndStd:
     """A mean and a standard deviation over seeds."""
 
     mean: float
@@ -20,10 +20,21 @@ class Figure:
 class Preset:
     """One data set of one table.
 
-    title: what the paper calls the data set.
-    model to options: as in `Experiment`; every setting that the paper gives is written out.
-    laptop: changes for small machines, by field; a dot leads into a dictionary.
-    paper: the printed figures by strategy; source: where they are printed.
+    Parameters
+    ----------
+    dataset, title : str
+        Name of the data set, and its name in the paper.
+    model, recipe, initial, batch, rounds, seeds, strategies, options, validation, pool
+        As in `Experiment`; every setting that the paper gives is written out.
+    paper : dict of str to MeanAndStd
+        The printed figures by strategy.
+    source : str
+        Where they are printed.
+    laptop : dict
+        Changes for small machines by field; a dot leads into a dictionary.
+    notes : tuple of str
+        What the paper leaves open and how it was decided.
+
     """
 
     dataset: str
@@ -36,7 +47,7 @@ class Preset:
     seeds: int
     strategies: tuple[str, ...]
     options: Options
-    paper: dict[str, Figure]
+    paper: dict[str, MeanAndStd]
     source: str
     validation: int = 0
     pool: int | None = None
@@ -75,12 +86,12 @@ AS_PRINTED = (
 
 
 def printed(alpha: float, beta: float) -> dict[str, Any]:
-    """Options of `sabal-greedy` and `sabal-iht` as the paper prints them."""
+    """Return options of `sabal-greedy` and `sabal-iht` in the units of the paper."""
     return {"alpha": alpha, "beta": beta, "scale": "literal"}
 
 
 def both_ways(greedy: dict[str, Any], iht: dict[str, Any]) -> Options:
-    """Either solver with its options, corrected and as printed."""
+    """Return the options of both solvers, corrected and as printed."""
     return {
         "sabal-greedy": greedy,
         "sabal-iht": iht,

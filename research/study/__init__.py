@@ -1,1 +1,1 @@
-"""A study over many tasks, which finds and proves the defaults of the strategy `sabal`."""
+"""A study over many tasks, which selects and tests the defaults of the strategy `sabal`."""

@@ -1,4 +1,4 @@
-"""The paper's method as it is printed, and what each change to it brings."""
+"""The effect of each change to the paper's method as printed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from research.study.analysis import Areas, Difference, difference, paired
 
 
 @dataclass(frozen=True)
-class Change:
-    """One change to the paper's method: two configurations that differ in nothing else."""
+class MethodChange:
+    """A change to the paper's method: two configurations that differ in nothing else."""
 
     what: str
     before: str
@@ -20,33 +20,46 @@ class Change:
 
 
 CHANGES = (
-    Change(
+    MethodChange(
         "Algorithm 1, line 3: the decrease of the best step for the first-order score",
         "greedy-as-printed",
         "sabal-greedy",
     ),
-    Change("Algorithm 1 in scale-free units, alpha = beta = 1", "sabal-greedy", "greedy-free"),
-    Change(
+    MethodChange(
+        "Algorithm 1 in scale-free units, alpha = beta = 1", "sabal-greedy", "greedy-free"
+    ),
+    MethodChange(
         "Algorithm 2, line 6: items left out cost 1/2 s^2, and the bonus carries the step",
         "iht-as-printed",
         "sabal-iht",
     ),
-    Change("Algorithm 2 in scale-free units, alpha = beta = 1", "sabal-iht", "iht-free"),
+    MethodChange("Algorithm 2 in scale-free units, alpha = beta = 1", "sabal-iht", "iht-free"),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """What a change brings: over tasks, and on how many of them it is better or worse by itself."""
+    """The effect of a change over tasks.
 
-    change: Change
+    Attributes
+    ----------
+    change : MethodChange
+        The change.
+    over_tasks : Difference
+        Mean difference over tasks.
+    better, worse : int
+        Number of tasks on which the change alone is significantly better or worse.
+
+    """
+
+    change: MethodChange
     over_tasks: Difference
     better: int
     worse: int
 
 
 def effects(areas: Areas, tasks: Sequence[str]) -> list[Effect]:
-    """The effect of every change of which both sides were run."""
+    """Return the effect of every change whose two configurations were both run."""
     found = []
     for change in CHANGES:
         by_task = [
@@ -60,5 +73,5 @@ def effects(areas: Areas, tasks: Sequence[str]) -> list[Effect]:
     return found
 
 
-def _effect_on(areas: dict[str, dict[int, float]], change: Change) -> Difference | None:
+def _effect_on(areas: dict[str, dict[int, float]], change: MethodChange) -> Difference | None:
     return paired(areas.get(change.after, {}), areas.get(change.before, {}))

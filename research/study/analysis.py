@@ -1,9 +1,9 @@
-"""What the runs of a study say: paired differences, ranks over tasks, and who beats whom.
+"""Analysis of the runs of a study: paired differences, ranks over tasks, and pairwise wins.
 
 All comparisons are by area under the learning curve and paired by seed: runs of one task and seed
-share their data, their first labels and the seeds of their learner. "Better" and "worse" mean that
-the 95 % interval of a paired difference (Student's t, `curves.interval`) leaves out zero; it allows
-for that one comparison and no more.
+share their data, their initial labels and the seeds of their learner. "Better" and "worse" mean
+that the 95 % interval of a paired difference (Student's t, `curves.interval`) excludes zero. There
+is no correction for multiple comparisons.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from research.study.configurations import CHANCE, DEFAULT
-from research.study.definitions import Configuration, Task
-from research.study.records import Record, Results
+from research.study.definitions import Configuration, StudyTask
+from research.study.run_records import RunRecord, StudyResults
 from sabal.simulate.curves import interval
 
 Areas = dict[str, dict[str, dict[int, float]]]
@@ -23,9 +23,9 @@ Areas = dict[str, dict[str, dict[int, float]]]
 
 
 def areas_of(
-    results: Results, tasks: Sequence[Task], configurations: Sequence[Configuration]
+    results: StudyResults, tasks: Sequence[StudyTask], configurations: Sequence[Configuration]
 ) -> Areas:
-    """The area of every run; tasks and configurations without any are left out."""
+    """Return the area of every run; tasks and configurations without runs are left out."""
     areas: Areas = {}
     for task in tasks:
         for each in configurations:
@@ -38,7 +38,7 @@ def areas_of(
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean paired difference with its interval, over so many seeds or tasks."""
+    """A mean paired difference with its 95 % interval, over `pairs` seeds or tasks."""
 
     mean: float
     low: float | None
@@ -57,21 +57,33 @@ class Difference:
 
 
 def difference(values: Sequence[float]) -> Difference | None:
-    """The mean of paired differences; None of none."""
+    """Return the mean of paired differences with its interval; None if there are no values."""
     mean, low, high = interval(values)
     return None if mean is None else Difference(mean, low, high, len(values))
 
 
 def paired(one: dict[int, float], other: dict[int, float]) -> Difference | None:
-    """`one` less `other`, over the seeds that both have."""
+    """Return the difference `one` minus `other`, over the seeds that both have."""
     return difference([one[seed] - other[seed] for seed in sorted(set(one) & set(other))])
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
-    """One configuration on one task: its mean area, and how far it is from others'.
+class ConfigurationRow:
+    """One configuration on one task: its mean area and its differences to others.
 
-    select_seconds: what choosing took in a run, all rounds together, on average.
+    Attributes
+    ----------
+    configuration : str
+        Name of the configuration.
+    seeds : int
+        Number of runs.
+    auc, final : float
+        Mean area under the learning curve and mean final accuracy, in percent.
+    select_seconds : float
+        Mean time of all selections of a run.
+    to_default, to_best, to_chance : Difference or None
+        Differences to `sabal`, to the best baseline and to random.
+
     """
 
     configuration: str
@@ -88,24 +100,33 @@ class Row:
 class TaskTable:
     """All configurations on one task, largest area first.
 
-    best: the baseline with the largest mean area; winners: what is better than random, the
-        candidates aside.
+    Attributes
+    ----------
+    task : str
+        Name of the task.
+    best : str or None
+        The baseline with the largest mean area.
+    rows : list of ConfigurationRow
+        The configurations.
+    winners : list of str
+        Configurations that are better than random, except candidates.
+
     """
 
     task: str
     best: str | None
-    rows: list[Row]
+    rows: list[ConfigurationRow]
     winners: list[str]
 
-    def row(self, configuration: str) -> Row | None:
-        """The row of a configuration, if it was run."""
+    def row(self, configuration: str) -> ConfigurationRow | None:
+        """Return the row of a configuration, or None if it was not run."""
         return next((row for row in self.rows if row.configuration == configuration), None)
 
 
 def task_table(
-    task: Task, configurations: Sequence[Configuration], results: Results
+    task: StudyTask, configurations: Sequence[Configuration], results: StudyResults
 ) -> TaskTable | None:
-    """What there is to say of a task; None where nothing was run."""
+    """Return the table of a task, or None if nothing was run."""
     runs = {each.name: results.of(task, each) for each in configurations}
     areas = {name: _areas(found) for name, found in runs.items() if found}
     if not areas:
@@ -113,7 +134,7 @@ def task_table(
     best = best_baseline(areas, configurations)
     nothing: dict[int, float] = {}
     rows = [
-        Row(
+        ConfigurationRow(
             configuration=name,
             seeds=len(found),
             auc=float(np.mean(list(found.values()))),
@@ -140,9 +161,9 @@ def task_table(
 def best_baseline(
     areas: dict[str, dict[int, float]], configurations: Sequence[Configuration]
 ) -> str | None:
-    """The baseline with the largest mean area, among those with the most seeds.
+    """Return the baseline with the largest mean area, among those with the most seeds.
 
-    A single lucky seed makes no best baseline.
+    A single lucky seed does not make the best baseline.
     """
     names = [e.name for e in configurations if e.role == "baseline" and e.name in areas]
     most = max((len(areas[name]) for name in names), default=0)
@@ -150,15 +171,23 @@ def best_baseline(
     return max(full, key=lambda name: np.mean(list(areas[name].values())), default=None)
 
 
-def _areas(runs: dict[int, Record]) -> dict[int, float]:
+def _areas(runs: dict[int, RunRecord]) -> dict[int, float]:
     return {seed: record.auc for seed, record in runs.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class RankedConfiguration:
     """A configuration in a ranking: its mean rank over tasks (1 is best), with an interval.
 
-    to_default: its mean area less that of `sabal`, over tasks.
+    Attributes
+    ----------
+    configuration : str
+        Name of the configuration.
+    rank, low, high : float
+        Mean rank and its 95 % interval.
+    to_default : Difference or None
+        Mean area minus that of `sabal`, over tasks.
+
     """
 
     configuration: str
@@ -169,17 +198,17 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ranking:
-    """Configurations by mean rank, and the tasks that these are over, with how many seeds each."""
+class ConfigurationRanking:
+    """Configurations by mean rank, and the tasks ranked, with the number of seeds of each."""
 
-    places: list[Place]
+    places: list[RankedConfiguration]
     tasks: dict[str, int]
 
 
-def ranking(areas: Areas, tasks: Sequence[str], compared: Sequence[str]) -> Ranking:
+def ranking(areas: Areas, tasks: Sequence[str], compared: Sequence[str]) -> ConfigurationRanking:
     """Rank `compared` by mean area on every task where all of them share a seed.
 
-    On each task over the seeds that all of them have, and no others. Equals share their ranks.
+    Only seeds that all of them have count. Ties share their ranks.
     """
     from scipy.stats import rankdata
 
@@ -204,21 +233,21 @@ def ranking(areas: Areas, tasks: Sequence[str], compared: Sequence[str]) -> Rank
             base = list(compared).index(DEFAULT)
             away = difference([float(mean[k] - mean[base]) for mean in means])
         places.append(
-            Place(
+            RankedConfiguration(
                 configuration=name,
                 rank=mean_rank or 0.0,
-                # There is no rank beyond the first and the last.
+                # Ranks lie between the first and the last.
                 low=None if low is None else max(low, 1.0),
                 high=None if high is None else min(high, float(len(compared))),
                 to_default=away,
             )
         )
     places.sort(key=lambda place: place.rank)
-    return Ranking(places=places, tasks=seeds_of_task)
+    return ConfigurationRanking(places=places, tasks=seeds_of_task)
 
 
 def win_matrix(areas: Areas, tasks: Sequence[str], names: Sequence[str]) -> np.ndarray:
-    """On how many tasks the row is better than the column."""
+    """Return a matrix with the number of tasks on which the row is better than the column."""
     wins = np.zeros((len(names), len(names)), dtype=np.int64)
     for task in tasks:
         found = areas.get(task, {})

@@ -1,4 +1,4 @@
-"""The configurations of the study as data: what `sabal` has to beat, and what it could become."""
+"""The configurations of the study: baselines, the paper's method, `sabal` and candidates."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from research.reproduce.preset import both_ways, printed
 from research.study.definitions import Configuration
 
 DEFAULT = "sabal"
-"""What the others are compared with."""
+"""The configuration that all others are compared with."""
 
 CHANCE = "random"
 
 SMALL_BATCH = 40
-"""Beyond, the top of a ranking by mutual information is many times the same item."""
+"""In larger batches, a ranking by mutual information repeats nearly the same item."""
 
 _PAPER = both_ways(printed(1e-8, 0.1), printed(1e-8, 1e-4))
-"""The settings that the paper prints for LeNet-5 on MNIST."""
+"""The settings printed in the paper for LeNet-5 on MNIST."""
 
 
 def _baseline(name: str, **more: Any) -> Configuration:
@@ -25,8 +25,8 @@ def _baseline(name: str, **more: Any) -> Configuration:
 
 BASELINES = (
     *map(_baseline, (CHANCE, "margin", "entropy", "badge", "kcenter", "typiclust")),
-    _baseline("bald", most_batch=SMALL_BATCH),
-    _baseline("batchbald", most_batch=10, options={"samples": 1_000}),
+    _baseline("bald", max_batch=SMALL_BATCH),
+    _baseline("batchbald", max_batch=10, options={"samples": 1_000}),
     _baseline("bayesian-coreset"),
     _baseline("bait", cheap_only=True),
 )
@@ -40,39 +40,58 @@ PAPER = tuple(
     )
     for name, options in _PAPER.items()
 )
-"""Either solver with the printed settings, corrected and as printed."""
+"""Both solvers with the printed settings, corrected and as printed."""
 
 FREE = tuple(
     Configuration(name=name, strategy=strategy, role="paper")
     for name, strategy in (("greedy-free", "sabal-greedy"), ("iht-free", "sabal-iht"))
 )
-"""The same in units that mean the same everywhere, as these strategies are by default."""
+"""Both solvers in scale-free units, the default of these strategies."""
 
 SABAL = Configuration(name=DEFAULT, strategy="sabal", role="sabal")
 
 
-def _candidate(name: str, weighted: bool = False, **options: Any) -> Configuration:
-    """A candidate with every option that makes it what it is written out: defaults may change."""
+COVERAGE_STRATEGY = "sabal"
+KERNEL_STRATEGY = "sabal-kernel"
+"""The strategy that matches the mean of kernel or curvature atoms."""
+
+
+def _coverage(name: str, **options: Any) -> Configuration:
+    """Return a candidate that covers the pool item by item."""
     return Configuration(
-        name=name, strategy="sabal", role="candidate", options=options, weighted=weighted
+        name=name,
+        strategy=COVERAGE_STRATEGY,
+        role="candidate",
+        options=options,
+        # These runs were recorded with this option, which the strategy implies.
+        recorded_options={"atoms": "coverage"},
     )
 
 
 def _mean(name: str, weighted: bool = False, **options: Any) -> Configuration:
-    """One that matches the mean of atoms: kernel atoms, unless it says otherwise."""
+    """Return a candidate that matches the mean of atoms: kernel atoms unless it says otherwise.
+
+    All options that define it are written out, since defaults may change.
+    """
     whole = {"atoms": "kernel", "alpha": 1.0, "beta": 1.0, "candidates": None, **options}
-    return _candidate(name, weighted, **whole)
+    return Configuration(
+        name=name,
+        strategy=KERNEL_STRATEGY,
+        role="candidate",
+        options=whole,
+        weighted=weighted,
+        recorded_strategy="sabal",
+    )
 
 
 COVERAGES = (
-    *(
-        _candidate(f"coverage-r{radius:g}", atoms="coverage", radius=radius)
-        for radius in (0.5, 0.7, 1.4, 2.0)
+    *(_coverage(f"coverage-r{radius:g}", radius=radius) for radius in (0.5, 0.7, 1.4, 2.0)),
+    _coverage("coverage-entropy", uncertainty="entropy"),
+    Configuration(
+        name="coverage-weighted", strategy=COVERAGE_STRATEGY, role="candidate", weighted=True
     ),
-    _candidate("coverage-entropy", atoms="coverage", uncertainty="entropy"),
-    _candidate("coverage-weighted", weighted=True),
 )
-"""Around the default, which covers the pool item by item."""
+"""Candidates around the default, which covers the pool item by item."""
 
 CANDIDATES = (
     *COVERAGES,
@@ -84,7 +103,7 @@ CANDIDATES = (
         for alpha in (1.0, 10.0)
     ),
     _mean("kernel-entropy", uncertainty="entropy"),
-    # The gradient's variance under the label distribution that a temperature makes.
+    # The variance of the gradient under the temperature-scaled label distribution.
     _mean("kernel-variance", uncertainty="variance"),
     _mean("kernel-weighted", weighted=True),
 )

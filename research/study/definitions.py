@@ -1,4 +1,4 @@
-"""What a task and a configuration are, what they need of each other, and what tells them apart."""
+"""Tasks and configurations of the study, and the digest that identifies a run."""
 
 from __future__ import annotations
 
@@ -7,16 +7,34 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from research.study.variants import VARIANTS
+from research.study.data_variants import VARIANTS
 from sabal.core.checks import check_choice, check_whole
 from sabal.learners.network_recipes import RECIPES, recipe_of
 from sabal.simulate.experiment import Experiment
 from sabal.strategies import make_strategy
 
 HARNESS = 2
-"""The version of the harness: raised by hand when the same definitions come to other results.
+"""Version of the harness, raised by hand when the same definitions give other results.
 
-So it has to be when `sabal` takes other atoms by itself, or a solver, a learner or a draw changes.
+For instance when the default of `sabal`, a solver, a learner or a random draw changes.
+"""
+
+RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {
+    "sabal": {
+        "atoms": "auto",
+        "alpha": 1.0,
+        "beta": 1.0,
+        "scale": "free",
+        "bias": True,
+        "refit": False,
+        "score": "optimal-step",
+        "step": 1.0,
+        "refresh": "auto",
+    },
+}
+"""Options of a strategy when the recorded runs were made, by the strategy's name at that time.
+
+Digests contain them, so that runs remain valid when options of no effect leave a strategy.
 """
 
 FIRST = ("random", "per-class")
@@ -25,17 +43,29 @@ DIGEST_BYTES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task:
-    """A data set and a learner, and how its labels grow.
+class StudyTask:
+    """A data set, a learner and the growth of its labels.
 
-    model, recipe, validation: as in `Experiment`.
-    first: the first labels are drawn at "random", or as many of every class as there are labels
-        for ("per-class").
-    variant: what is done to the training set, see `variants.py`.
-    pool, test: how many items are drawn, by the seed of the run; None for all.
-    rotate: whether features are turned to random axes first. Where they are principal components,
-        a learner that standardises each would make as much of the last as of the first.
-    cheap: whether strategies that take long are run on it too.
+    Parameters
+    ----------
+    name, dataset : str
+        Name of the task and of its data set.
+    model, recipe, validation
+        As in `Experiment`.
+    initial, batch, rounds : int
+        Initial labels, labels added in each round, and number of rounds.
+    first : {"random", "per-class"}
+        Whether the initial labels are drawn at random or equally many from every class.
+    variant : str
+        The change made to the training set, see `data_variants`.
+    pool, test : int or None
+        Number of items drawn by the seed of the run; None for all.
+    rotate : bool
+        Whether features are rotated to random axes first. A learner that standardises principal
+        components would otherwise give the last as much weight as the first.
+    cheap : bool
+        Whether slow strategies are run on the task as well.
+
     """
 
     name: str
@@ -62,32 +92,46 @@ class Task:
 
     @property
     def labels(self) -> list[int]:
-        """How many labels there are after every round."""
+        """The number of labels after every round."""
         return [self.initial + self.batch * number for number in range(self.rounds + 1)]
 
     @property
     def posterior(self) -> bool:
-        """Whether the learner has a posterior to ask."""
+        """Whether the learner has a posterior."""
         return self.model in RECIPES and recipe_of(self.model, self.recipe).samples > 0
 
     def definition(self) -> dict[str, Any]:
-        """All that decides a result, with every setting of the learner."""
+        """Return everything that determines a result, with all settings of the learner."""
         recipe = {}
         if self.model in RECIPES:
             recipe = asdict(recipe_of(self.model, self.recipe))
-        told_apart = {k: v for k, v in asdict(self).items() if k not in ("name", "cheap")}
-        return {**told_apart, "recipe": recipe}
+        fields = {k: v for k, v in asdict(self).items() if k not in ("name", "cheap")}
+        return {**fields, "recipe": recipe}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """A strategy with options, under a name.
 
-    role: a "baseline" that there was before, the "paper"'s method, "sabal" as it is, or a
-        "candidate" to become its default.
-    weighted: whether the weights of a batch count in training.
-    most_batch: not run where batches are larger.
-    cheap_only: run on cheap tasks alone.
+    Parameters
+    ----------
+    name, strategy : str
+        Name of the configuration and of its strategy.
+    role : {"baseline", "paper", "sabal", "candidate"}
+        A known method, the paper's method, the default of Sabal, or a candidate for that default.
+    options : dict
+        Options of the strategy.
+    weighted : bool
+        Whether the weights of a batch are used in training.
+    max_batch : int or None
+        The configuration is not run on tasks with larger batches.
+    cheap_only : bool
+        Whether it is run on cheap tasks only.
+    recorded_strategy : str or None
+        The strategy's name in the digest of recorded runs, where it was another.
+    recorded_options : dict
+        Options in that digest that differ from today's; None leaves an option out.
+
     """
 
     name: str
@@ -95,8 +139,10 @@ class Configuration:
     role: str
     options: dict[str, Any] = field(default_factory=dict)
     weighted: bool = False
-    most_batch: int | None = None
+    max_batch: int | None = None
     cheap_only: bool = False
+    recorded_strategy: str | None = None
+    recorded_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_choice(self.role, "role", ROLES)
@@ -104,42 +150,50 @@ class Configuration:
 
     @property
     def needs_posterior(self) -> bool:
-        """Whether nothing but posterior samples will do."""
+        """Whether the strategy requires posterior samples."""
         return "log_probs" in make_strategy(self.strategy, self.options).needs
 
     @property
-    def everywhere(self) -> bool:
-        """Whether there is no task that it does not suit."""
-        return not self.cheap_only and self.most_batch is None and not self.needs_posterior
+    def applies_everywhere(self) -> bool:
+        """Whether it is run on every task."""
+        return not self.cheap_only and self.max_batch is None and not self.needs_posterior
 
-    def suits(self, task: Task) -> bool:
-        """Whether it is run on the task."""
-        small = self.most_batch is None or task.batch <= self.most_batch
-        asked = task.posterior or not self.needs_posterior
-        return small and asked and (task.cheap or not self.cheap_only)
+    def applies_to(self, task: StudyTask) -> bool:
+        """Return whether it is run on the task."""
+        small = self.max_batch is None or task.batch <= self.max_batch
+        supported = task.posterior or not self.needs_posterior
+        return small and supported and (task.cheap or not self.cheap_only)
 
     def definition(self) -> dict[str, Any]:
-        """All that decides a result, with the strategy's defaults as they are now.
+        """Return everything that determines a result, under the names of the recorded runs.
 
-        What is None is left out: a new option that is off by default changes no result.
+        The options include the current defaults of the strategy. Those that are None are left out:
+        a new option that is off by default changes no result.
         """
         made: Any = make_strategy(self.strategy, self.options)
-        options = {name: value for name, value in asdict(made).items() if value is not None}
-        return {"strategy": self.strategy, "options": options, "weighted": self.weighted}
+        strategy = self.recorded_strategy or self.strategy
+        options = {
+            **RECORDED_DEFAULTS.get(strategy, {}),
+            **asdict(made),
+            **self.recorded_options,
+        }
+        given = {name: value for name, value in options.items() if value is not None}
+        return {"strategy": strategy, "options": given, "weighted": self.weighted}
 
 
-def digest_of(task: Task, configuration: Configuration) -> str:
-    """Changes with anything that decides the result of a run, but for its seed and its data.
+def digest_of(task: StudyTask, configuration: Configuration) -> str:
+    """Return a hash of everything that determines the result of a run but its seed and data.
 
-    Names are no part of it: a candidate that becomes the default has its runs already.
+    Names of tasks and configurations are not part of it: when a candidate becomes the default, its
+    runs remain valid.
     """
     whole = {**task.definition(), **configuration.definition(), "harness": HARNESS}
     text = json.dumps(whole, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-def experiment_of(task: Task, configuration: Configuration, seed: int) -> Experiment:
-    """The run of a configuration on a task, in the terms of `sabal simulate`."""
+def experiment_of(task: StudyTask, configuration: Configuration, seed: int) -> Experiment:
+    """Return the run of a configuration on a task as an experiment of `sabal simulate`."""
     return Experiment(
         dataset=task.dataset,
         strategies=(configuration.name,),

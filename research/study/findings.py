@@ -1,4 +1,4 @@
-"""Everything that a study found, gathered for its report."""
+"""The findings of a study, collected for its report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from research.study.ablation import Effect, effects
 from research.study.analysis import (
     Areas,
-    Ranking,
+    ConfigurationRanking,
     TaskTable,
     areas_of,
     ranking,
@@ -19,31 +19,43 @@ from research.study.analysis import (
     win_matrix,
 )
 from research.study.configurations import DEFAULT
-from research.study.definitions import Configuration, Task, digest_of
-from research.study.records import Results
+from research.study.definitions import Configuration, StudyTask, digest_of
+from research.study.run_records import StudyResults
 
 
 @dataclass(frozen=True, kw_only=True)
 class Findings:
-    """What came of the tasks and configurations that were asked for.
+    """The findings on the tasks and configurations of a report.
 
-    ranked, held_out: what was run on which task; only the former count in what follows.
-    known: the ranking of the baselines and `sabal`; by_batch: the same on tasks with batches of one
-        size; paper: with the paper's method, where that was run; candidates: with the candidates
-        instead.
-    effects: what each change to the paper's method brings.
-    unranked: what was run on too few tasks to be ranked: it would take all others down with it.
-    names, wins: who beats whom, on how many tasks; the candidates last.
-    runs, stale, bad: lines of the file that were used, that are stale, that cannot be read.
+    Attributes
+    ----------
+    ranked, held_out : list of TaskTable
+        The tables of the tasks. Held-out tasks do not count in the attributes below.
+    known : ConfigurationRanking
+        The ranking of the baselines and `sabal`.
+    by_batch : dict of int to ConfigurationRanking
+        The same for the tasks of each batch size.
+    paper, candidates : ConfigurationRanking
+        The same with the paper's method, and with the candidates.
+    effects : list of Effect
+        The effect of each change to the paper's method.
+    unranked : list of str
+        Configurations run on too few tasks to be ranked; they would reduce the ranking of all
+        others to these tasks.
+    names, wins : list of str, ndarray
+        Number of tasks on which the row is better than the column; candidates come last.
+    runs, stale, bad : int, dict, int
+        Lines of the file that were used, that are stale, and that cannot be read.
+
     """
 
     ranked: list[TaskTable]
     held_out: list[TaskTable]
-    known: Ranking
-    by_batch: dict[int, Ranking]
-    paper: Ranking
+    known: ConfigurationRanking
+    by_batch: dict[int, ConfigurationRanking]
+    paper: ConfigurationRanking
     effects: list[Effect]
-    candidates: Ranking
+    candidates: ConfigurationRanking
     unranked: list[str]
     names: list[str]
     wins: np.ndarray
@@ -52,11 +64,11 @@ class Findings:
     bad: int
 
     def document(self) -> dict[str, Any]:
-        """The same as JSON can hold it."""
+        """Return the findings in a form that JSON can represent."""
         return {**asdict(self), "wins": self.wins.tolist()}
 
     def worse_than_best(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
-        """The tasks on which `sabal` is worse than the best baseline."""
+        """Return the tasks on which `sabal` is worse than the best baseline."""
         found = []
         for table in tables:
             row = table.row(DEFAULT)
@@ -65,28 +77,28 @@ class Findings:
         return found
 
     def helped(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
-        """The tasks on which anything is better than random."""
+        """Return the tasks on which any configuration is better than random."""
         return [table for table in tables if table.winners]
 
 
 def find(
-    results: Results,
-    tasks: Sequence[Task],
+    results: StudyResults,
+    tasks: Sequence[StudyTask],
     configurations: Sequence[Configuration],
     held_out: Sequence[str],
 ) -> Findings:
-    """Compare what was run; tasks in `held_out` are looked at, and never ranked."""
+    """Compare the runs; tasks in `held_out` are reported but not ranked."""
     tables = {task.name: task_table(task, configurations, results) for task in tasks}
     ranked = [task for task in tasks if task.name not in held_out]
     names = [task.name for task in ranked]
     areas = areas_of(results, ranked, configurations)
     twins = _twins(ranked, configurations)
     run = {name for found in areas.values() for name in found if name not in twins}
-    everywhere = [each for each in configurations if each.everywhere and each.name in run]
+    everywhere = [each for each in configurations if each.applies_everywhere and each.name in run]
     known = [each.name for each in everywhere if each.role in ("baseline", "sabal")]
     paper = [each.name for each in everywhere if each.role == "paper"]
     candidates = [each.name for each in everywhere if each.role == "candidate"]
-    narrow = [e.name for e in configurations if not e.everywhere and e.name in run]
+    narrow = [e.name for e in configurations if not e.applies_everywhere and e.name in run]
     firm, tried = _often_run(known, areas), _often_run(candidates, areas)
     printed = _often_run(paper, areas)
     compared = [*known, *paper, *narrow, *candidates]
@@ -117,13 +129,13 @@ def find(
 
 
 def _often_run(names: Sequence[str], areas: Areas) -> list[str]:
-    """Those that were run on at least a third as many tasks as any of them."""
+    """Return the names run on at least a third as many tasks as the most frequent one."""
     counts = {name: sum(name in found for found in areas.values()) for name in names}
     return [name for name in names if 3 * counts[name] >= max(counts.values())]
 
 
-def _twins(tasks: Sequence[Task], configurations: Sequence[Configuration]) -> set[str]:
-    """The candidates that are `sabal` as it is, under another name: they have the same runs."""
+def _twins(tasks: Sequence[StudyTask], configurations: Sequence[Configuration]) -> set[str]:
+    """Return the candidates that equal `sabal` under another name and so have the same runs."""
     default = next((each for each in configurations if each.name == DEFAULT), None)
     if default is None or not tasks:
         return set()

@@ -1,4 +1,4 @@
-"""Running a study: which runs there are and in what order, and each of them, side by side."""
+"""The runs of a study: their order, and their execution in parallel processes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from research.study.data import draws_of, first_per_class, prepared
+from research.study.csv_lines import append_line
 from research.study.definitions import (
     HARNESS,
     Configuration,
-    Task,
+    StudyTask,
     digest_of,
     experiment_of,
 )
-from research.study.lines import append_line
-from research.study.records import FILE, Record, Results, curve_figures
+from research.study.run_records import RUNS_FILE, RunRecord, StudyResults, curve_figures
+from research.study.task_data import draws_of, first_per_class, prepared
 from sabal.core.checks import check_number, check_whole
 from sabal.errors import SabalError, SabalWarning
 from sabal.loop.journal import Journal
@@ -32,33 +32,34 @@ from sabal.simulate.parallel import run_parallel
 from sabal.simulate.runner import run_folder, run_points
 
 STARTS = 3
-"""How often workers are started, when one of them is killed."""
+"""How often the workers are started if one of them is killed."""
 
 
 @dataclass(frozen=True)
-class Run:
+class StudyRun:
     """A task, a configuration and a seed."""
 
-    task: Task
+    task: StudyTask
     configuration: Configuration
     seed: int
 
     @property
     def digest(self) -> str:
-        """See `digest_of`."""
+        """The digest of its task and configuration, see `digest_of`."""
         return digest_of(self.task, self.configuration)
 
     @property
     def title(self) -> str:
-        """What to call it."""
+        """The name of the run in messages."""
         return f"{self.task.name}/{self.configuration.name}/seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyPoint(Point):
-    """A point of a learning curve that also knows its run's data, and what went wrong.
+    """A point of a learning curve, with the data of its run or the error that stopped it.
 
-    strategy: task and configuration, since points are told apart by strategy, seed and round.
+    Its `strategy` holds task and configuration, since points are identified by strategy, seed and
+    round.
     """
 
     train_seconds: float = 0.0
@@ -67,33 +68,33 @@ class StudyPoint(Point):
 
 
 def planned(
-    tasks: Sequence[Task], configurations: Sequence[Configuration], seeds: int
-) -> list[Run]:
-    """Every run, in an order that can be stopped anywhere with little out of balance.
+    tasks: Sequence[StudyTask], configurations: Sequence[Configuration], seeds: int
+) -> list[StudyRun]:
+    """Return every run, in an order that stays balanced wherever it is stopped.
 
-    Seed after seed; of each, all but the candidates first; of these, task after task. What two
-    configurations agree on is one run.
+    Runs are ordered by seed, then candidates after all others, then by task. Two configurations
+    with the same digest share one run.
     """
     check_whole(seeds, "seeds")
-    runs: dict[tuple[str, str, int], Run] = {}
+    runs: dict[tuple[str, str, int], StudyRun] = {}
     for seed in range(seeds):
         for candidates in (False, True):
             for task in tasks:
                 for each in configurations:
-                    if (each.role == "candidate") == candidates and each.suits(task):
-                        run = Run(task, each, seed)
+                    if (each.role == "candidate") == candidates and each.applies_to(task):
+                        run = StudyRun(task, each, seed)
                         runs.setdefault((task.name, run.digest, seed), run)
     return list(runs.values())
 
 
-def open_runs(runs: Sequence[Run], results: Results) -> list[Run]:
-    """Those that the results do not hold yet."""
+def open_runs(runs: Sequence[StudyRun], results: StudyResults) -> list[StudyRun]:
+    """Return the runs that the results do not contain yet."""
     return [run for run in runs if run.seed not in results.of(run.task, run.configuration)]
 
 
 @dataclass
-class Outcome:
-    """What a start of the study came to: runs finished, runs that failed and why, runs left."""
+class StudyOutcome:
+    """The outcome of a start: runs finished, runs that failed with the reason, and runs left."""
 
     finished: int = 0
     failed: dict[str, str] = field(default_factory=dict)
@@ -101,67 +102,104 @@ class Outcome:
 
 
 def run_study(
-    runs: Sequence[Run],
+    runs: Sequence[StudyRun],
     folder: Path,
     *,
     data: Path | None = None,
     jobs: int = 1,
     minutes: float | None = None,
     on_round: Callable[[Point], None] = lambda point: None,
-) -> Outcome:
-    """Do these runs and add each to FILE in `folder` when it is finished.
+) -> StudyOutcome:
+    """Do these runs, appending each to RUNS_FILE in `folder` when it is finished.
 
-    data: where NAME.npz files of the data sets are.
-    minutes: after so many no run is begun; those under way are finished.
-    A run that fails is told of, and the others go on. So they do when a worker is killed.
+    A run that fails is reported, and the others continue, also when a worker is killed.
+
+    Parameters
+    ----------
+    runs : sequence of StudyRun
+        What to run.
+    folder : Path
+        The folder of RUNS_FILE.
+    data : Path or None
+        The folder with the NAME.npz files of the data sets.
+    jobs : int
+        Number of runs in parallel.
+    minutes : float or None
+        No run is started after this many minutes; those in progress are finished.
+    on_round : callable, optional
+        Called with every point of a learning curve.
+
+    Returns
+    -------
+    StudyOutcome
+        The runs finished, failed and left.
+
     """
     check_whole(jobs, "jobs")
     deadline = None
     if minutes is not None:
         deadline = time.time() + 60 * check_number(minutes, "minutes", above=0.0)
-    outcome = Outcome()
-    by_title = {run.title: run for run in runs}
-    points: dict[str, list[StudyPoint]] = {title: [] for title in by_title}
-
-    def hear(point: Point) -> None:
-        # Points of other kinds do not come from `_points`.
-        if isinstance(point, StudyPoint):
-            title = f"{point.strategy}/seed {point.seed}"
-            run = by_title[title]
-            if point.error is not None:
-                outcome.failed[title] = point.error
-                return
-            points[title].append(point)
-            if len(points[title]) == len(run.task.labels):
-                append_line(_record(run, points.pop(title)), folder / FILE)
-                outcome.finished += 1
-        on_round(point)
-
-    def run_parallel_anew() -> bool:
-        """Whether all that is not done yet was done."""
-        todo = [by_title[title] for title in points if title not in outcome.failed]
-        for run in todo:
-            points[run.title].clear()
-        try:
-            # Also a single job has a process and a thread of its own: one thread rounds as another
-            # number does not, and results must not depend on --jobs.
-            run_parallel([partial(_points, run, data, deadline) for run in todo], jobs, hear)
-        except BrokenProcessPool:
-            return False
-        return True
-
-    if runs and not any(run_parallel_anew() for _ in range(STARTS)):
+    collector = _Collector(runs, folder / RUNS_FILE, on_round)
+    if runs and not any(_finish(collector, data, deadline, jobs) for _ in range(STARTS)):
         raise SabalError(
             "workers that come to the end of their runs",
             f"{STARTS} times one that was killed, perhaps for want of memory",
             "go on with fewer --jobs, or see what kills them; every finished run is kept",
         )
+    outcome = collector.outcome
     outcome.left = len(runs) - outcome.finished - len(outcome.failed)
     return outcome
 
 
-def _points(run: Run, data: Path | None, deadline: float | None) -> Iterator[StudyPoint]:
-    """The rounds of one run; none once the time is up."""
+class _Collector:
+    """Receives the points of all runs, and appends every run that is complete to a file."""
+
+    def __init__(
+        self, runs: Sequence[StudyRun], file: Path, on_round: Callable[[Point], None]
+    ) -> None:
+        self.file = file
+        self.on_round = on_round
+        self.outcome = StudyOutcome()
+        self.by_title = {run.title: run for run in runs}
+        self.points: dict[str, list[StudyPoint]] = {title: [] for title in self.by_title}
+
+    def restart(self) -> list[StudyRun]:
+        """Forget the points of incomplete runs, and return these runs."""
+        todo = [self.by_title[title] for title in self.points if title not in self.outcome.failed]
+        for run in todo:
+            self.points[run.title].clear()
+        return todo
+
+    def receive(self, point: Point) -> None:
+        """Take a point of any run."""
+        # Points of other kinds do not come from `_points`.
+        if isinstance(point, StudyPoint):
+            title = f"{point.strategy}/seed {point.seed}"
+            run = self.by_title[title]
+            if point.error is not None:
+                self.outcome.failed[title] = point.error
+                return
+            self.points[title].append(point)
+            if len(self.points[title]) == len(run.task.labels):
+                append_line(_record(run, self.points.pop(title)), self.file)
+                self.outcome.finished += 1
+        self.on_round(point)
+
+
+def _finish(collector: _Collector, data: Path | None, deadline: float | None, jobs: int) -> bool:
+    """Do all runs that are not complete; return whether the workers survived."""
+    runs = [partial(_points, run, data, deadline) for run in collector.restart()]
+    try:
+        # A single job also gets a process with one thread: rounding depends on the number of
+        # threads, and results must not depend on --jobs.
+        run_parallel(runs, jobs, collector.receive)
+    except BrokenProcessPool:
+        return False
+    return True
+
+
+def _points(run: StudyRun, data: Path | None, deadline: float | None) -> Iterator[StudyPoint]:
+    """Yield the rounds of one run; none after the deadline."""
     if deadline is not None and time.time() >= deadline:
         return
     name = f"{run.task.name}/{run.configuration.name}"
@@ -171,12 +209,12 @@ def _points(run: Run, data: Path | None, deadline: float | None) -> Iterator[Stu
             for point in _rounds(run, data, Path(folder)):
                 yield replace(point, strategy=name)
     except Exception as error:
-        # One strategy that cannot cope with one task must not end a night of runs. It is told of.
+        # One failing combination must not end a night of runs. It is reported.
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         yield StudyPoint(name, run.seed, -1, 0, 0.0, 0.0, error=reason)
 
 
-def _rounds(run: Run, data: Path | None, folder: Path) -> Iterator[StudyPoint]:
+def _rounds(run: StudyRun, data: Path | None, folder: Path) -> Iterator[StudyPoint]:
     task, label = run.task, run.configuration.name
     dataset = prepared(task, run.seed, data)
     experiment = experiment_of(task, run.configuration, run.seed)
@@ -184,7 +222,7 @@ def _rounds(run: Run, data: Path | None, folder: Path) -> Iterator[StudyPoint]:
     if task.first == "per-class":
         pool, _ = experiment.split(len(dataset.x_train))
         rng = draws_of(run.seed, "first")
-        # The loop goes on with a first batch that it finds in its journal.
+        # The loop continues with a first batch that it finds in its journal.
         journal.write_asked(0, _batch(first_per_class(dataset.y_train[pool], task.initial, rng)))
     fingerprint = dataset.fingerprint()
     for point in run_points(experiment, dataset, folder, label, run.seed):
@@ -205,12 +243,12 @@ def _batch(items: np.ndarray) -> Selection:
     )
 
 
-def _record(run: Run, points: list[StudyPoint]) -> Record:
+def _record(run: StudyRun, points: list[StudyPoint]) -> RunRecord:
     points = sorted(points, key=lambda point: point.round)
     figures = curve_figures(
         [point.labels for point in points], [point.accuracy for point in points]
     )
-    return Record(
+    return RunRecord(
         task=run.task.name,
         configuration=run.configuration.name,
         digest=run.digest,

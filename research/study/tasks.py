@@ -1,21 +1,21 @@
-"""The tasks of the study as data: small and real, half a minute a run or less on one core."""
+"""The tasks of the study: small and real, at most half a minute a run on one core."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from research.study.definitions import Task
+from research.study.definitions import StudyTask
 
 VALIDATION = 500
-"""Items held out for the temperature of networks: the paper's method asks for one. Not counted."""
+"""Labelled items held out to fit the temperature of networks, not counted as labels."""
 
 MANY_LABELS = 200
-"""A batch of labels from which on networks are trained in larger steps."""
+"""The batch size from which networks are trained with larger minibatches."""
 
 _ADAM: dict[str, Any] = {"optimizer": "adam", "lr": 2e-3}
 
-# A batch size decides how the labels grow: (batch, initial, rounds, epochs of a network).
+# The batch size determines the growth: (batch, initial, rounds, epochs of a network).
 _GROWTH = {
     10: (10, 20, 8, 60),
     40: (40, 40, 6, 40),
@@ -24,15 +24,15 @@ _GROWTH = {
 }
 
 
-def _task(name: str, dataset: str, model: str, batch: int, **more: Any) -> Task:
+def _task(name: str, dataset: str, model: str, batch: int, **more: Any) -> StudyTask:
     batch, initial, rounds, _ = _GROWTH[batch]
     growth = {"initial": initial, "batch": batch, "rounds": rounds}
-    return Task(name=f"{name}-b{batch}", dataset=dataset, model=model, **growth | more)
+    return StudyTask(name=f"{name}-b{batch}", dataset=dataset, model=model, **growth | more)
 
 
 def _network(
     name: str, dataset: str, model: str, batch: int, settings: dict[str, Any], **more: Any
-) -> Task:
+) -> StudyTask:
     steps = {"epochs": _GROWTH[batch][3], "batch_size": 64 if batch >= MANY_LABELS else 32}
     recipe = {**steps, **_ADAM, **settings}
     given = {"recipe": recipe, "validation": VALIDATION, **more}
@@ -61,7 +61,7 @@ FASHION_BAYES = _task(
     "fashion-bayes", "fashion-mnist", "mlp-variational", 40, recipe=_BAYES, pool=3_000, test=2_000
 )
 
-# LeNet-5 with more channels: the larger networks take minutes a run without a GPU.
+# LeNet-5 with more channels: larger networks take minutes a run without a GPU.
 _CONVOLUTIONAL: dict[str, Any] = {"width": 1.5}
 
 COLOUR = tuple(
@@ -70,7 +70,7 @@ COLOUR = tuple(
     for batch in (200, 1_000)
 )
 
-# A linear head on what a network for images, or for sentences, says of an item.
+# A linear head on the frozen features of a network for images or sentences.
 FROZEN = (
     *(
         _task("cifar10-frozen", "cifar10-efficientnet", "logistic", b, pool=6_000, rotate=True)
@@ -84,7 +84,7 @@ FROZEN = (
 )
 
 COLD = tuple(
-    Task(
+    StudyTask(
         name=f"newsgroups-cold{each}-b{20 * each}",
         dataset="newsgroups20-minilm",
         model="logistic",
@@ -108,7 +108,7 @@ HARDER = tuple(
 TASKS = (*DIGITS, *FROZEN, *COLD, *GREYSCALE, FASHION_BAYES, *COLOUR, *HARDER)
 
 HELD_OUT = ("svhn-conv-b200", "svhn-conv-b1000", "agnews-frozen-b10", "agnews-frozen-b40")
-"""Reported by themselves and never ranked: all that there is of two data sets.
+"""Tasks reported separately and never ranked: all tasks of two data sets.
 
-A data set is held out whole, since another batch size of it is no new evidence.
+A data set is held out completely, since another batch size of it is no new evidence.
 """

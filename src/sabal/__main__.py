@@ -13,6 +13,7 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     # Importing these takes its time, too.
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any, NoReturn
 
@@ -27,37 +28,57 @@ class Interrupts:
     that is written is whole or absent at any moment.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "sabal") -> None:
+        self.name = name
         self.command_runs = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal."""
         if not self.command_runs:
-            end()
+            end(self.name)
         self.command_runs = False
         raise KeyboardInterrupt
 
 
-def end() -> NoReturn:
+def end(name: str = "sabal") -> NoReturn:
     """End the process here and now."""
-    os.write(2, b"sabal: interrupted\n")
+    os.write(2, f"{name}: interrupted\n".encode())
     os._exit(INTERRUPTED)
 
 
 def main() -> None:
     """Load the command line, and run it."""
-    interrupts = Interrupts()
+
+    def load() -> Callable[[], None]:
+        from sabal.cli import main as run
+
+        return run
+
+    run_interruptible(load, "sabal")
+
+
+def run_interruptible(load: Callable[[], Callable[[], None]], name: str) -> None:
+    """Run a command line so that an interrupt at any moment ends it without a traceback.
+
+    Parameters
+    ----------
+    load : callable
+        Imports the command line, and returns the function that runs it.
+    name : str
+        What a line on standard error begins with.
+
+    """
+    interrupts = Interrupts(name)
     # A command in the background of a script is told to ignore interrupts, and goes on doing so.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupts)
         sys.unraisablehook = _unraisable
-    from sabal.cli import main as run
-
+    run = load()
     try:
         interrupts.command_runs = True
         run()
     except KeyboardInterrupt:
-        end()
+        end(name)
     finally:
         interrupts.command_runs = False
 

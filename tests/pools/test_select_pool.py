@@ -148,7 +148,7 @@ def test_bad_numbers_on_disk_are_found(tmp_path, pool):
 def test_a_selection_takes_little_beside_its_inputs(strategy):
     """Less than the inputs' 42 MB, in any process; stored, kernel atoms alone would take 164 MB.
 
-    How much it is in a process of its own, `sabal bench` measures.
+    How much it is in a process of its own, `python -m research bench` measures.
     """
     rng = np.random.default_rng(0)
     features = rng.standard_normal((40_000, 256), dtype=np.float32)

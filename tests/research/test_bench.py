@@ -20,18 +20,18 @@ from rich.console import Console
 from research.bench import (
     PEERS,
     Peer,
-    Row,
+    StrategyMeasurement,
     comparisons,
     coverage_table,
     draw,
     environments,
-    ours,
     results_table,
     run_strategies,
+    sabal_methods,
 )
-from research.bench.inputs import write_inputs
 from research.bench.process import judge
-from research.bench.rows import beaten_before
+from research.bench.strategy_rows import beaten_before
+from research.bench.synthetic_inputs import write_inputs
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError
 from sabal.strategies import strategies
 
@@ -180,7 +180,7 @@ def test_our_strategies_are_measured_and_everything_is_written(tmp_path, capfd):
         assert "numpy" in row.versions
 
     results = json.loads((out / "strategies.json").read_text())
-    assert [Row(**row) for row in results["rows"]] == rows
+    assert [StrategyMeasurement(**row) for row in results["rows"]] == rows
     assert results["machine"]["cores"] >= 1
     assert results["machine"]["libraries"]["numpy"] == np.__version__
     assert results["machine"]["command"]
@@ -199,7 +199,7 @@ def test_our_strategies_are_measured_and_everything_is_written(tmp_path, capfd):
 @pytest.mark.parametrize("name", list(strategies()))
 def test_every_registered_strategy_gets_what_it_needs(name, tmp_path):
     inputs = np.load(write_inputs(tmp_path / "in.npz", 40, dimensions=5, classes=3))
-    chosen = ours.METHODS[name](inputs)(6, 0)
+    chosen = sabal_methods.METHODS[name](inputs)(6, 0)
     assert len(set(chosen.tolist())) == 6
     assert chosen.min() >= 0
     assert chosen.max() < 40
@@ -220,7 +220,7 @@ def test_every_registered_strategy_gets_what_it_needs(name, tmp_path):
     ],
 )
 def test_what_a_strategy_is_given(needs, names):
-    assert set(ours.given(needs)) == names
+    assert set(sabal_methods.given(needs)) == names
 
 
 def test_inputs_are_repeatable_single_precision_model_outputs(tmp_path):
@@ -399,7 +399,7 @@ def test_pips_error_is_a_short_line():
 
 def row(**kwargs):
     given = {"job": "badge", "tool": "sabal", "method": "badge", "n": 10, "b": 2, "status": "ok"}
-    return Row(**(given | kwargs))
+    return StrategyMeasurement(**(given | kwargs))
 
 
 @given(

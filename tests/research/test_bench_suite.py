@@ -13,14 +13,28 @@ import numpy as np
 import pytest
 
 from bench_tiny import DISK, KERNEL, LARGER, SHAPE, SLOW, TINY, made_row
-from research.bench import inputs as made_up
-from research.bench.process import Outcome
-from research.bench.suite import SCALES, plan, records, run, run_suite, sheets, verdicts
-from research.bench.suite.measurement import Found
+from research.bench import synthetic_inputs as made_up
+from research.bench.process import JobOutcome
+from research.bench.suite import (
+    SCALES,
+    plan,
+    run_suite,
+    sheets,
+    suite_records,
+    suite_run,
+    verdicts,
+)
+from research.bench.suite.measurement import MeasurementIndex
 from research.bench.suite.methods import METHODS
-from research.bench.suite.plan import Task, chosen_parts, foregone, superfluous, tasks_of
-from research.bench.suite.pools import ParquetFolder
-from research.bench.suite.scripts import cluster, passes
+from research.bench.suite.plan import (
+    PlannedMeasurement,
+    chosen_parts,
+    is_superfluous,
+    known_outcome,
+    tasks_of,
+)
+from research.bench.suite.pool_inputs import ParquetFolder
+from research.bench.suite.scripts import cluster_job, passes_job
 from research.cli import main
 from sabal.api import select_pool
 from sabal.errors import FileError, InputError, UnknownNameError
@@ -29,7 +43,7 @@ from sabal.pools import read_pool
 
 def call(*arguments, monkeypatch):
     """The command line in this process; its exit code."""
-    monkeypatch.setattr(sys, "argv", ["sabal", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["research", *map(str, arguments)])
     with pytest.raises(SystemExit) as stop:
         main()
     return stop.value.code
@@ -44,8 +58,8 @@ def test_the_whole_suite_but_for_ray_which_takes_its_time_to_start(tmp_path, mon
     out = tmp_path / "out"
     rows = run_suite(scale=TINY, out=out, limit=300.0).rows
     everything_is_measured_and_written(rows, out)
-    a_selection_is_measured(Found(rows))
-    passes_and_a_pool_on_disk_are_measured(Found(rows))
+    a_selection_is_measured(MeasurementIndex(rows))
+    passes_and_a_pool_on_disk_are_measured(MeasurementIndex(rows))
     every_line_is_judged_but_for_what_was_not_measured(rows)
 
 
@@ -128,18 +142,18 @@ class Runner:
         assert job.inputs.exists()
         self.jobs.append((job.script.stem, job.method, job.items))
         facts = {"passes": 2, "objective": -1.0, "random_objective": 0.0, "input_bytes": 4}
-        return Outcome("ok", seconds=1.0 * len(self.jobs), peak_bytes=1, facts=facts)
+        return JobOutcome("ok", seconds=1.0 * len(self.jobs), peak_bytes=1, facts=facts)
 
 
 @pytest.fixture
 def again(tmp_path, monkeypatch):
     """A function that runs the suite without processes; the jobs that it did, and the records."""
-    monkeypatch.setattr(records, "code_fingerprint", lambda: "the code")
-    monkeypatch.setattr(run, "draw_pictures", lambda rows, scale, folder: {})
+    monkeypatch.setattr(suite_records, "code_fingerprint", lambda: "the code")
+    monkeypatch.setattr(suite_run, "draw_pictures", lambda rows, scale, folder: {})
 
     def start(last=None, **settings):
         runner = Runner(last)
-        monkeypatch.setattr(run, "run_job", runner)
+        monkeypatch.setattr(suite_run, "run_job", runner)
         given = {"scale": TINY, "out": tmp_path / "out", "parts": ["growth", "shapes"]} | settings
         try:
             return runner.jobs, run_suite(**given)
@@ -178,7 +192,7 @@ def test_a_run_with_other_settings_starts_afresh(again, other):
 
 def test_a_run_of_other_code_starts_afresh(again, monkeypatch):
     again(last=5)
-    monkeypatch.setattr(records, "code_fingerprint", lambda: "other code")
+    monkeypatch.setattr(suite_records, "code_fingerprint", lambda: "other code")
     jobs, found = again()
     assert len(jobs) == len(found.rows)
 
@@ -212,7 +226,7 @@ def test_results_that_make_no_sense_are_replaced(again, tmp_path, text):
 
 
 def test_what_a_killed_run_left_behind_is_removed(again, tmp_path):
-    left = tmp_path / "out" / f"{run.SCRATCH}abc"
+    left = tmp_path / "out" / f"{suite_run.SCRATCH}abc"
     left.mkdir(parents=True)
     (left / "inputs.npz").touch()
     again()
@@ -220,15 +234,16 @@ def test_what_a_killed_run_left_behind_is_removed(again, tmp_path):
 
 
 def test_the_fingerprint_is_of_the_code_that_selects(monkeypatch, tmp_path):
-    for name in ("atoms.py", "cli/bench.py"):
+    for name in ("atoms.py", "cli/select.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("1")
-    monkeypatch.setattr(records, "__file__", str(tmp_path / "bench" / "suite" / "records.py"))
-    before = records.code_fingerprint()
-    (tmp_path / "cli" / "bench.py").write_text("2")
-    assert records.code_fingerprint() == before
+    package = SimpleNamespace(__file__=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(suite_records, "sabal", package)
+    before = suite_records.code_fingerprint()
+    (tmp_path / "cli" / "select.py").write_text("2")
+    assert suite_records.code_fingerprint() == before
     (tmp_path / "atoms.py").write_text("2")
-    assert records.code_fingerprint() != before
+    assert suite_records.code_fingerprint() != before
 
 
 # -- what is not worth trying --------------------------------------------------------------------
@@ -239,12 +254,12 @@ SMALLER = replace(SHAPE, b=10)
 
 @pytest.mark.parametrize("status", ["over the limit", "out of memory", "failed", "ok"])
 def test_a_method_over_a_limit_is_not_tried_at_larger_shapes(status):
-    found = Found([made_row(method="badge", status=status)])
-    given_up = foregone(Task("shapes", "badge", LARGER), found)
+    found = MeasurementIndex([made_row(method="badge", status=status)])
+    given_up = known_outcome(PlannedMeasurement("shapes", "badge", LARGER), found)
     assert (given_up is not None) == (status in ("over the limit", "out of memory"))
-    assert foregone(Task("shapes", "badge", SMALLER), found) is None
-    assert foregone(Task("shapes", "kcenter", LARGER), found) is None
-    assert foregone(Task("growth", "badge", LARGER), found) is None
+    assert known_outcome(PlannedMeasurement("shapes", "badge", SMALLER), found) is None
+    assert known_outcome(PlannedMeasurement("shapes", "kcenter", LARGER), found) is None
+    assert known_outcome(PlannedMeasurement("growth", "badge", LARGER), found) is None
 
 
 def test_atoms_that_are_stored_choose_what_computed_ones_choose():
@@ -262,11 +277,11 @@ def test_atoms_that_are_stored_choose_what_computed_ones_choose():
 def test_a_smaller_pool_on_disk_is_taken_only_where_the_largest_was_too_much():
     *_, large, instead = tasks_of(("disk",), TINY)
     assert (large.shape.n, instead.shape.n, instead.instead) == (4_000, 2_000, True)
-    assert superfluous(instead, Found([made_row("disk", "sabal", large.shape)]))
-    assert not superfluous(
-        instead, Found([made_row("disk", "sabal", large.shape, "over the limit")])
+    assert is_superfluous(instead, MeasurementIndex([made_row("disk", "sabal", large.shape)]))
+    assert not is_superfluous(
+        instead, MeasurementIndex([made_row("disk", "sabal", large.shape, "over the limit")])
     )
-    assert not superfluous(large, Found([made_row("disk", "sabal", large.shape)]))
+    assert not is_superfluous(large, MeasurementIndex([made_row("disk", "sabal", large.shape)]))
 
 
 # -- what is read, and the scripts ---------------------------------------------------------------
@@ -302,16 +317,16 @@ def test_a_parquet_folder_grows_and_shrinks_around_the_same_rows(tmp_path):
     assert not (tmp_path / "pools").exists()
 
 
-@pytest.mark.parametrize("label", passes.METHODS)
+@pytest.mark.parametrize("label", passes_job.METHODS)
 def test_a_bare_pass_is_the_first_one_of_the_selection(label, tmp_path):
     path = made_up.write_inputs(tmp_path / "in.npz", 3_000, dimensions=6, classes=3)
     method = METHODS[label]
     arrays = method.arrays(np.load(path))
-    ask = passes.first_question(method, arrays, 5, 0)
+    ask = passes_job.first_pass(method, arrays, 5, 0)
     answer = ask()
     if label == "sabal-iht":
-        assert answer.gradient_N.shape == (3_000,)
-        np.testing.assert_array_equal(answer.gradient_N, ask().gradient_N)
+        assert answer.total.shape == (3, 7)
+        np.testing.assert_array_equal(answer.total, ask().total)
     else:
         # With nothing picked yet, the best item of the first pass is the first pick.
         assert answer.indices[0] == method.select(arrays, 5, 0).indices[0]
@@ -319,37 +334,39 @@ def test_a_bare_pass_is_the_first_one_of_the_selection(label, tmp_path):
 
 
 def test_a_cover_has_no_bare_passes():
-    assert list(passes.METHODS) == ["sabal-greedy", KERNEL, "sabal-iht"]
+    assert list(passes_job.METHODS) == ["sabal-greedy", KERNEL, "sabal-iht"]
     rng = np.random.default_rng(0)
     probs = rng.dirichlet(np.ones(3), size=100)
     arrays = {"features": rng.normal(size=(100, 4)), "probs": probs, "label_probs": probs}
     with pytest.raises(NotImplementedError, match="sabal makes no pass"):
-        passes.first_question(METHODS["sabal"], arrays, 5, 0)
+        passes_job.first_pass(METHODS["sabal"], arrays, 5, 0)
 
 
 def test_the_fastest_of_several_calls_is_taken_but_not_the_first(monkeypatch):
-    taken = iter([1.0, *(3.0 + k for k in range(passes.REPEATS))])
+    taken = iter([1.0, *(3.0 + k for k in range(passes_job.REPEATS))])
     clock = [0.0]
 
     def work():
         clock[0] += next(taken)
 
-    monkeypatch.setattr(passes, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
-    assert passes.fastest(work) == 3.0
+    monkeypatch.setattr(passes_job, "time", SimpleNamespace(perf_counter=lambda: clock[0]))
+    assert passes_job.fastest(work) == 3.0
 
 
 @pytest.mark.parametrize("label", ["sabal-greedy", "sabal"])
 def test_batches_of_memory_disk_and_cluster_are_compared(label, tmp_path, monkeypatch):
     folder = ParquetFolder(tmp_path / "pools", DISK, seed=0, workers=2)
-    described = cluster.open_inputs(str(folder.hold(DISK.shape(2_000))))
+    described = cluster_job.open_inputs(str(folder.hold(DISK.shape(2_000))))
 
-    def on_ray(path, budget, *, workers, **options):
+    def on_ray(path, budget, *, engine="local", workers=None, **options):
         selection = select_pool(path, budget, **options)
+        if engine == "local":
+            return selection
         extra = {"workers": workers, "bytes_per_pass": 7, "bytes": 70}
         return replace(selection, evidence={**selection.evidence, "cluster": extra})
 
-    monkeypatch.setattr(cluster, "select_on_ray", on_ray)
-    indices, _, facts = cluster.METHODS[label](described)(20, 0)
+    monkeypatch.setattr(cluster_job, "select_pool", on_ray)
+    indices, _, facts = cluster_job.METHODS[label](described)(20, 0)
     assert len(set(indices.tolist())) == 20
     assert (facts["same_as_memory"], facts["same_as_disk"]) == (True, True)
     assert (facts["bytes_per_pass"], facts["workers"]) == (7, 2)
@@ -402,7 +419,7 @@ def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, monkeypatch, caps
     assert call("bench", *arguments, monkeypatch=monkeypatch) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.startswith("sabal: ")
+    assert err.startswith("research: ")
     assert err.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["FILE"]
 
@@ -410,7 +427,7 @@ def test_mistakes_are_one_line_and_exit_2(arguments, tmp_path, monkeypatch, caps
 def test_the_command_prints_tables_or_json_and_says_how_to_go_on(
     again, tmp_path, monkeypatch, capsys
 ):
-    monkeypatch.setattr(run, "run_job", Runner())
+    monkeypatch.setattr(suite_run, "run_job", Runner())
     arguments = ("bench", "--scale", "small", "--parts", "shapes", "--out", tmp_path / "cli")
     assert call(*arguments, monkeypatch=monkeypatch) == 0
     out, err = capsys.readouterr()
@@ -421,10 +438,10 @@ def test_the_command_prints_tables_or_json_and_says_how_to_go_on(
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads((tmp_path / "cli" / "suite.json").read_text())
 
-    monkeypatch.setattr(run, "run_job", Runner(last=3))
+    monkeypatch.setattr(suite_run, "run_job", Runner(last=3))
     assert call(*arguments, monkeypatch=monkeypatch) == 130
     assert "start it again to go on" in capsys.readouterr().err
-    monkeypatch.setattr(run, "run_job", last := Runner())
+    monkeypatch.setattr(suite_run, "run_job", last := Runner())
     assert call(*arguments, monkeypatch=monkeypatch) == 0
     assert len(last.jobs) == len(tasks_of(("shapes",), SCALES["small"])) - 3
 
@@ -432,5 +449,5 @@ def test_the_command_prints_tables_or_json_and_says_how_to_go_on(
 def test_the_help_says_that_an_interrupted_run_goes_on(monkeypatch, capsys):
     assert call("bench", "--help", monkeypatch=monkeypatch) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "interrupted goes on where it was" in text
+    assert "interrupted continues when it is started again" in text
     assert "strategies" in text

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from bench_tiny import DISK, KERNEL, LARGER, SHAPE, SLOW, TINY, made_row
 from research.bench.suite import SCALES, sheets, verdicts
 from research.bench.suite.figures import times_as_fast
-from research.bench.suite.fits import fit_exponent
-from research.bench.suite.measurement import Found
-from research.bench.suite.pictures import draw_pictures
+from research.bench.suite.measurement import MeasurementIndex
+from research.bench.suite.power_law import fit_exponent
+from research.bench.suite.suite_plots import draw_pictures
 
 # -- exponents -----------------------------------------------------------------------------------
 
@@ -135,7 +135,7 @@ def test_speed_is_judged_beside_badge(ours, theirs, expected):
     again = replace(theirs, method=f"badge{SLOW}")
     assert answers([ours, again], "sabal beside BADGE with a pass per pick") == [expected]
     over = [made_row(method=m, status="over the limit", limit=1.0) for m in ("sabal", "badge")]
-    assert times_as_fast(Found(over), SHAPE, "sabal", "badge") is None
+    assert times_as_fast(MeasurementIndex(over), SHAPE, "sabal", "badge") is None
 
 
 @pytest.mark.parametrize(("seconds", "answer"), [(2.6, "met"), (2.7, "not met")])

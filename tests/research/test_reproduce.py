@@ -1,4 +1,4 @@
-"""`python -m research reproduce`: the presets say what the paper prints, and a table runs from end to end."""
+"""`python -m research reproduce`: the printed settings, and a table run from end to end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from research.cli import main
-from research.reproduce.presets import TABLES
-from research.reproduce.run import Request, reproduce
-from research.reproduce.scale import (
+from research.reproduce.comparison_tables import load_section, scales_markdown
+from research.reproduce.first_query import read_times
+from research.reproduce.paper_tables import TABLES
+from research.reproduce.reproduction import ReproductionRequest, reproduce
+from research.reproduce.scaling import (
     CHANGEABLE,
     changed,
     differences,
@@ -23,8 +25,6 @@ from research.reproduce.scale import (
     experiment_of,
     scaled,
 )
-from research.reproduce.tables import load_section, scales_markdown
-from research.reproduce.times import read_times
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.pools import ArrayPool
 from sabal.sparse.atoms import posterior_atoms
@@ -227,7 +227,7 @@ def data_dir(tmp_path_factory):
 
 def tiny(table, data_dir, out, **more):
     dataset, changes = CASES[table]
-    return Request(
+    return ReproductionRequest(
         table=table,
         dataset=dataset,
         seeds=1,
@@ -313,7 +313,7 @@ def test_a_folder_of_another_scale_is_not_gone_on_with(finished, data_dir):
 
 
 def test_table3_times_every_strategy_on_one_network(data_dir, tmp_path):
-    request = Request(
+    request = ReproductionRequest(
         table="table3",
         dataset="svhn",
         seeds=2,
@@ -353,7 +353,7 @@ def test_table3_times_every_strategy_on_one_network(data_dir, tmp_path):
 def test_a_table_gathers_its_data_sets_one_by_one(data_dir, tmp_path):
     small = {**TINY, "strategies": ("random",), "validation": 30, "rounds": 1}
     for dataset in ("svhn", "mnist"):
-        request = Request(
+        request = ReproductionRequest(
             table="table2", dataset=dataset, data_dir=data_dir, out=tmp_path, changes=small
         )
         sections = reproduce(replace(request, seeds=1))
@@ -364,7 +364,7 @@ def test_a_table_gathers_its_data_sets_one_by_one(data_dir, tmp_path):
 
 def test_a_pool_larger_than_the_copy_at_hand_is_all_of_it(data_dir, tmp_path):
     small = {**TINY, "strategies": ("random",), "validation": 30, "pool": 171, "rounds": 1}
-    request = Request(
+    request = ReproductionRequest(
         table="table2", dataset="mnist", seeds=1, data_dir=data_dir, out=tmp_path, changes=small
     )
     (section,) = reproduce(request)
@@ -374,17 +374,17 @@ def test_a_pool_larger_than_the_copy_at_hand_is_all_of_it(data_dir, tmp_path):
 
 
 def test_the_command_is_one_that_can_be_typed():
-    request = Request(
+    request = ReproductionRequest(
         table="table2", dataset="mnist", seeds=2, jobs=2, data_dir=Path("my data"), resume=True
     )
     assert request.command() == (
-        "python -m research reproduce table2 --scale paper --dataset mnist --seeds 2 --data-dir 'my data' "
-        "--jobs 2 --out reproduced --resume"
+        "python -m research reproduce table2 --scale paper --dataset mnist --seeds 2 "
+        "--data-dir 'my data' --jobs 2 --out reproduced --resume"
     )
 
 
 def run_main(monkeypatch, *arguments):
-    monkeypatch.setattr(sys, "argv", ["sabal", "reproduce", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["research", "reproduce", *map(str, arguments)])
     with pytest.raises(SystemExit) as stop:
         main()
     return stop.value.code
@@ -453,7 +453,7 @@ def test_files_that_were_damaged_are_told(data_dir, tmp_path):
 
 def test_only_a_network_has_a_forward_pass_to_time(data_dir, tmp_path):
     changes = {"model": "logistic", "recipe": {}, "validation": 0}
-    request = Request(
+    request = ReproductionRequest(
         table="table3", dataset="svhn", data_dir=data_dir, out=tmp_path, changes=changes
     )
     with pytest.raises(InputError, match="a network"):

@@ -6,7 +6,9 @@ import json
 import re
 import sys
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,21 +18,22 @@ from research.cli import main
 from research.study.ablation import CHANGES, effects
 from research.study.analysis import best_baseline, paired, ranking, win_matrix
 from research.study.configurations import CONFIGURATIONS
-from research.study.data import draws_of, first_per_class, missing_data, prepared
-from research.study.definitions import Configuration, Task, digest_of, experiment_of
+from research.study.csv_lines import append_line, read_lines
+from research.study.data_variants import imbalanced, near_duplicates
+from research.study.definitions import Configuration, StudyTask, digest_of, experiment_of
 from research.study.findings import find
-from research.study.lines import append_line, read_lines
-from research.study.records import Record, sort_out
-from research.study.report import Scope, write_report
+from research.study.report_page import ReportScope, write_report
+from research.study.run_records import RunRecord, read_results, sort_out
 from research.study.runs import open_runs, planned, run_study
+from research.study.task_data import draws_of, first_per_class, missing_data, prepared
 from research.study.tasks import HELD_OUT, TASKS
-from research.study.variants import imbalanced, near_duplicates
 from sabal.errors import FileError, InputError, SabalError
 from sabal.learners.network_recipes import RECIPES
 
+RECORDED = Path(__file__).parents[2] / "docs" / "results" / "study" / "runs.csv"
 BY_NAME = {each.name: each for each in CONFIGURATIONS}
 THREE = [BY_NAME[name] for name in ("random", "margin", "sabal")]
-TINY = Task(
+TINY = StudyTask(
     name="tiny", dataset="digits", model="logistic", initial=20, batch=10, rounds=2, pool=300
 )
 TWIN = Configuration(name="as-it-is", strategy="sabal", role="candidate")
@@ -40,7 +43,7 @@ RARE = replace(TINY, name="rare", variant="imbalanced", first="per-class", test=
 
 def lines(folder):
     """What the file says, but for what is never the same twice."""
-    records, bad = read_lines(folder / "runs.csv", Record)
+    records, bad = read_lines(folder / "runs.csv", RunRecord)
     assert bad == 0
     same = [replace(each, select_seconds=0.0, train_seconds=0.0) for each in records]
     return sorted(same, key=lambda each: (each.task, each.configuration, each.seed))
@@ -114,7 +117,7 @@ def test_no_run_begins_when_the_time_is_up_and_a_failed_one_stops_no_other(tmp_p
 def test_what_a_killed_worker_was_at_is_done_again(finished, tmp_path, monkeypatch):
     starts = []
 
-    def side_by_side(runs, jobs, hear):
+    def run_parallel(runs, jobs, hear):
         starts.append(len(runs))
         for k, run in enumerate(runs):
             for point in run():
@@ -122,7 +125,7 @@ def test_what_a_killed_worker_was_at_is_done_again(finished, tmp_path, monkeypat
                 if len(starts) == 1 and k == 1:
                     raise BrokenProcessPool
 
-    monkeypatch.setattr("research.study.runs.side_by_side", side_by_side)
+    monkeypatch.setattr("research.study.runs.run_parallel", run_parallel)
     outcome = run_study(planned([TINY], THREE, 2), tmp_path)
     assert (outcome.finished, outcome.left) == (6, 0)
     assert starts == [6, 5]
@@ -131,7 +134,7 @@ def test_what_a_killed_worker_was_at_is_done_again(finished, tmp_path, monkeypat
     def killed(runs, jobs, hear):
         raise BrokenProcessPool
 
-    monkeypatch.setattr("research.study.runs.side_by_side", killed)
+    monkeypatch.setattr("research.study.runs.run_parallel", killed)
     with pytest.raises(SabalError, match="killed"):
         run_study(planned([TINY], THREE, 2), tmp_path)
 
@@ -152,18 +155,51 @@ def test_what_two_configurations_agree_on_is_one_run():
     assert [run.configuration.name for run in runs] == ["sabal"]
 
 
+def test_every_recorded_run_is_of_a_current_definition():
+    results = read_results(RECORDED, TASKS, CONFIGURATIONS)
+    assert (len(results.stale), results.bad) == (0, 0)
+    assert sum(map(len, results.runs.values())) == 2_226
+
+
+@dataclass(frozen=True, kw_only=True)
+class CoverageOnly:
+    """`sabal` without the options of atoms."""
+
+    needs: ClassVar[tuple[str, ...]] = ("features|probs",)
+    uncertainty: str | None = None
+    radius: float | None = None
+
+
+def test_recorded_runs_outlive_a_renamed_strategy():
+    """Kernel atoms were reached through `sabal` when their runs were recorded."""
+    kernel = [each for each in CONFIGURATIONS if each.strategy == "sabal-kernel"]
+    assert {each.role for each in kernel} == {"candidate"}
+    lost = [replace(each, recorded_strategy=None) for each in CONFIGURATIONS]
+    stale = {each.configuration for each in read_results(RECORDED, TASKS, lost).stale}
+    assert "kernel-a1" in stale
+    assert "sabal" not in stale
+
+
+def test_options_that_came_later_can_be_left_out_of_a_digest():
+    greedy = BY_NAME["greedy-free"]
+    later = replace(greedy, recorded_options={"refresh": None, "score": "other"})
+    assert "refresh" in greedy.definition()["options"]
+    assert "refresh" not in later.definition()["options"]
+    assert later.definition()["options"]["score"] == "other"
+
+
 # -- records ------------------------------------------------------------------------------------
 
 
 def test_a_changed_definition_makes_its_lines_stale(finished):
-    records, _ = read_lines(finished / "runs.csv", Record)
+    records, _ = read_lines(finished / "runs.csv", RunRecord)
     assert len(sort_out(records, [TINY, RARE], THREE).stale) == 0
     longer = replace(TINY, rounds=3)
     stale = sort_out(records, [longer, RARE], THREE).stale
     assert {each.task for each in stale} == {"tiny"}
     assert len(stale) == 6
     # As if the defaults of `sabal` had changed.
-    other = replace(BY_NAME["sabal"], options={"alpha": 2.0})
+    other = replace(BY_NAME["sabal"], options={"radius": 2.0})
     results = sort_out(records, [TINY, RARE], [*THREE[:2], other])
     assert {each.configuration for each in results.stale} == {"sabal"}
     assert results.of(TINY, other) == {}
@@ -188,7 +224,7 @@ def test_what_is_only_a_name_or_a_remark_changes_no_digest():
 
 
 def test_a_line_of_other_data_than_its_pairs_is_stale(finished):
-    records, _ = read_lines(finished / "runs.csv", Record)
+    records, _ = read_lines(finished / "runs.csv", RunRecord)
     odd = [replace(r, data="other") if r.configuration == "random" else r for r in records]
     results = sort_out(odd, [TINY, RARE], THREE)
     assert {each.configuration for each in results.stale} == {"random"}
@@ -201,18 +237,18 @@ def test_a_torn_line_is_told_of_and_loses_no_other(tmp_path, cut):
     append_line(one, path)
     append_line(replace(one, seed=1), path)
     path.write_bytes(path.read_bytes()[:-cut])
-    assert [len(read_lines(path, Record)[0]), read_lines(path, Record)[1]] == [1, 1]
+    assert [len(read_lines(path, RunRecord)[0]), read_lines(path, RunRecord)[1]] == [1, 1]
     append_line(replace(one, seed=2), path)
-    records, bad = read_lines(path, Record)
+    records, bad = read_lines(path, RunRecord)
     assert [each.seed for each in records] == [0, 2]
     assert records[0] == one
     assert bad == 1
     path.write_text("")
     append_line(one, path)
-    assert read_lines(path, Record) == ([one], 0)
+    assert read_lines(path, RunRecord) == ([one], 0)
     path.write_text("something else\n")
     with pytest.raises(FileError, match="to begin with task"):
-        read_lines(path, Record)
+        read_lines(path, RunRecord)
 
 
 # -- analysis -----------------------------------------------------------------------------------
@@ -220,7 +256,7 @@ def test_a_torn_line_is_told_of_and_loses_no_other(tmp_path, cut):
 
 def made_up(task, configuration, seed, auc):
     definition = next((each for each in (TINY, RARE, *TASKS) if each.name == task), TINY)
-    return Record(
+    return RunRecord(
         task=task,
         configuration=configuration.name,
         digest=digest_of(definition, configuration),
@@ -317,8 +353,8 @@ def test_held_out_tasks_are_reported_and_never_ranked(tmp_path):
     assert found.wins.tolist() == [[0, 0, 0], [1, 0, 0], [1, 1, 0]]
     json.dumps(found.document())
 
-    scope = Scope(
-        tasks=tasks, configurations=THREE, held_out=("rare",), told=("python -m research study",)
+    scope = ReportScope(
+        tasks=tasks, configurations=THREE, held_out=("rare",), origin=("python -m research study",)
     )
     write_report(results, scope, tmp_path)
     page = (tmp_path / "study.md").read_text()
@@ -375,7 +411,7 @@ def test_the_report_says_where_sabal_is_worse(tmp_path):
         for seed in range(4)
     ]
     results = sort_out(records, [TINY, RARE], THREE)
-    scope = Scope(tasks=[TINY, RARE], configurations=THREE, held_out=("rare",))
+    scope = ReportScope(tasks=[TINY, RARE], configurations=THREE, held_out=("rare",))
     found = write_report(results, scope, tmp_path)
     assert [table.task for table in found.worse_than_best(found.ranked)] == ["tiny"]
     page = (tmp_path / "study.md").read_text()
@@ -399,7 +435,7 @@ def test_ranks_are_also_told_by_the_size_of_the_batch(tmp_path):
         for seed in range(2)
     ]
     results = sort_out(records, [TINY, large], THREE)
-    scope = Scope(tasks=[TINY, large], configurations=THREE, held_out=())
+    scope = ReportScope(tasks=[TINY, large], configurations=THREE, held_out=())
     found = write_report(results, scope, tmp_path)
     assert {size: each.places[0].configuration for size, each in found.by_batch.items()} == {
         10: "sabal",
@@ -497,11 +533,11 @@ def test_the_tasks_and_configurations_are_sound():
     assert not held_out & {task.dataset for task in TASKS if task.name not in HELD_OUT}
     for task in TASKS:
         for each in CONFIGURATIONS:
-            if each.suits(task):
+            if each.applies_to(task):
                 experiment_of(task, each, 0)
                 assert task.posterior or not each.needs_posterior
         assert (task.model in RECIPES) or not task.validation
-    suited = [task for task in TASKS if BY_NAME["bald"].suits(task)]
+    suited = [task for task in TASKS if BY_NAME["bald"].applies_to(task)]
     assert suited
     assert all(task.posterior for task in suited)
     assert {each.role for each in CONFIGURATIONS} == {"baseline", "paper", "sabal", "candidate"}
@@ -522,7 +558,7 @@ def run(monkeypatch, capsys):
     """The command in this process: its exit code, and what it printed."""
 
     def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["sabal", "study", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", ["research", "study", *map(str, arguments)])
         with pytest.raises(SystemExit) as left:
             main()
         return int(left.value.code or 0), *capsys.readouterr()
@@ -540,7 +576,7 @@ def test_the_command_runs_what_it_can_and_reports_it_again(run, tmp_path):
     said = errors.splitlines()
     assert len(said) == 1
     assert "agnews-frozen-b10, agnews-frozen-b40" in said[0]
-    records, _ = read_lines(out / "study" / "runs.csv", Record)
+    records, _ = read_lines(out / "study" / "runs.csv", RunRecord)
     assert [each.configuration for each in records] == ["random", "margin"]
     page = (out / "study.md").read_text()
     assert "python -m research study --tasks" in page

@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from research.bench.suite import SCALES
-from research.bench.suite.measurement import Measurement
-from research.bench.suite.scales import Files, Growth, Shape, SpeedGoal
+from research.bench.suite.measurement import SuiteMeasurement
+from research.bench.suite.scales import GrowthSizes, ParquetSizes, PoolShape, SpeedGoal
 
-SHAPE = Shape(2_500, 8, 3, 20)
+SHAPE = PoolShape(2_500, 8, 3, 20)
 LARGER = replace(SHAPE, n=10_000)
-DISK = Files((2_000, 4_000), 8, 3, 20, file_rows=1_000, memory="256KiB")
+DISK = ParquetSizes((2_000, 4_000), 8, 3, 20, file_rows=1_000, memory="256KiB")
 TINY = replace(
     SCALES["small"],
     name="tiny",
     shapes=(SHAPE,),
-    growth=Growth(SHAPE, {"n": (2_500, 3_000), "b": (20,), "dimensions": (8,), "classes": (3,)}),
+    growth=GrowthSizes(
+        SHAPE, {"n": (2_500, 3_000), "b": (20,), "dimensions": (8,), "classes": (3,)}
+    ),
     passes=(SHAPE,),
     few_passes=20,
     disk=DISK,
@@ -27,4 +29,4 @@ KERNEL = "sabal, kernel atoms"
 
 
 def made_row(part="shapes", method="sabal", shape=SHAPE, status="ok", **kwargs):
-    return Measurement(part, method, shape, status, **kwargs)
+    return SuiteMeasurement(part, method, shape, status, **kwargs)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import typer.main
 
+import research.commands  # noqa: F401  (its commands add themselves to the app)
+from research.cli import app as research_app
 from sabal.cli import app
 from sabal.cli.parse import parse_options
 from sabal.strategies import make_strategy, strategies
@@ -19,6 +21,8 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 COMMANDS = r"(sabal|make|pip|python|pytest) "
+PROGRAMS = {"sabal": app, "python -m research": research_app}
+"""The programs of this project, each with its commands."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,9 @@ def check_command(words: list[str]) -> None:
     """Refuse what cannot be typed as it is: unknown commands, options, targets, extras, files."""
     match words:
         case ["sabal", *arguments]:
-            check_arguments(parsed(arguments))
+            check_arguments(parsed(arguments, "sabal"))
+        case ["python", "-m", "research", *arguments]:
+            check_arguments(parsed(arguments, "python -m research"))
         case ["make", *targets]:
             assert set(targets) <= set(TARGETS), targets
         case ["pip", "install", *packages]:
@@ -87,10 +93,15 @@ def check_command(words: list[str]) -> None:
             raise AssertionError(f"a command that no test understands: {shlex.join(words)}")
 
 
-def parsed(arguments: list[str]) -> dict[str, object]:
-    """What the command line makes of these words, without doing it."""
-    command, context = typer.main.get_command(app), None
-    name: str | None = "sabal"
+def commands_of(program: str) -> set[str]:
+    """The names of the commands of a program."""
+    return set(typer.main.get_command(PROGRAMS[program]).commands)
+
+
+def parsed(arguments: list[str], program: str) -> dict[str, object]:
+    """What a program makes of these words, without doing it."""
+    command, context = typer.main.get_command(PROGRAMS[program]), None
+    name: str | None = program
     while True:
         context = command.make_context(name, list(arguments), parent=context)
         arguments = [*getattr(context, "_protected_args", []), *context.args]

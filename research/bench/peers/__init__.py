@@ -1,10 +1,11 @@
-"""One script per rival: each runs in an environment of its own and never imports Sabal.
+"""One script for each other library, which runs in its own environment and never imports Sabal.
 
-A script has PACKAGE (the name its version is looked up under) and METHODS: name -> prepare(inputs).
-`prepare` puts the inputs (a mapping of NumPy arrays, as they are) into the rival's own forms, which
-is not timed, and returns run(budget, seed), which is. `run` returns the chosen rows, or the rows
-and a remark. NotImplementedError says that the rival cannot do this job at this size, and why.
+A script has PACKAGE (the distribution whose version is reported) and METHODS: name ->
+prepare(inputs). `prepare` converts the inputs (a mapping of NumPy arrays) to the library's own
+types, which is not timed, and returns run(budget, seed), which is. `run` returns the selected rows,
+or the rows and a remark. NotImplementedError says that the library cannot do this job at this size,
+and why.
 
-Every rival gets what its documentation asks for, precomputed where its interface allows it; where
-it insists on a model, a stand-in that returns the precomputed arrays.
+Every library gets what its documentation asks for, precomputed where its interface allows it. If it
+requires a model, it gets one that returns the precomputed arrays.
 """

@@ -12,7 +12,7 @@ PACKAGE = "baal"
 
 
 def on_probs(heuristic):
-    """A heuristic over the class probabilities; the batch is the head of its ranking."""
+    """Rank by a heuristic over the class probabilities; the batch is the top of the ranking."""
 
     def prepare(inputs):
         probs_NC = inputs["probs"]
@@ -22,7 +22,7 @@ def on_probs(heuristic):
 
 
 def random(inputs):
-    """Random."""
+    """Use Random."""
     probs_NC = inputs["probs"]
     return lambda budget, seed: Random(seed=seed)(probs_NC)[:budget]
 
@@ -32,13 +32,13 @@ def _samples_last(inputs):
 
 
 def bald(inputs):
-    """BALD over the posterior samples."""
+    """Use BALD over the posterior samples."""
     probs_NCK = _samples_last(inputs)
     return lambda budget, seed: BALD()(probs_NCK)[:budget]
 
 
 def power_bald(inputs):
-    """PowerSampling of BALD's scores."""
+    """Use PowerSampling of BALD's scores."""
     probs_NCK = _samples_last(inputs)
 
     def run(budget, seed):
@@ -49,7 +49,7 @@ def power_bald(inputs):
 
 
 def batchbald(inputs):
-    """BatchBALD, with as many draws from a posterior sample as make the joint samples."""
+    """Use BatchBALD with as many draws per posterior sample as give the joint samples."""
     probs_NCK = _samples_last(inputs)
     draws = max(1, int(inputs["joint_samples"]) // probs_NCK.shape[2])
 
@@ -57,7 +57,7 @@ def batchbald(inputs):
         torch.manual_seed(seed)
         ranks, scores = BatchBALD(num_samples=budget, num_draw=draws).get_ranks(probs_NCK)
         chosen = ranks[:budget]
-        # It stops when the scores no longer differ, and ranks what it did not score at random.
+        # It stops when the scores no longer differ, and ranks the remaining items at random.
         scored = int(np.count_nonzero(scores[chosen]))
         return (chosen, f"scored only {scored} of {budget}") if scored < budget else chosen
 

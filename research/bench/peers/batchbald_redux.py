@@ -10,13 +10,13 @@ PACKAGE = "batchbald-redux"
 
 
 def bald(inputs):
-    """get_bald_batch."""
+    """Use get_bald_batch."""
     log_probs_NKC = torch.from_numpy(inputs["log_probs"])
     return lambda budget, seed: get_bald_batch(log_probs_NKC, budget).indices
 
 
 def batchbald(inputs):
-    """get_batchbald_batch, joint entropies in double precision as its examples have them."""
+    """Use get_batchbald_batch with joint entropies in double precision, as in its examples."""
     log_probs_NKC = torch.from_numpy(inputs["log_probs"])
     joint_samples = int(inputs["joint_samples"])
 

@@ -1,8 +1,8 @@
 """bmdal-reg (https://github.com/dholzmueller/bmdal_reg): selection methods over kernels.
 
 It is made for regression. Its distance-based methods work on any features, so they do the same job
-here; gradients of a classifier are given to it as the product of two linear kernels, which is what
-its own last-layer kernels are, and which it never multiplies out.
+here. Gradients of a classifier are passed as the product of two linear kernels, like its own
+last-layer kernels, which it never multiplies out.
 """
 
 # mypy: ignore-errors
@@ -28,12 +28,12 @@ def _seed(seed):
 
 
 def _answer(indices, status, remark=""):
-    # The methods fill up with random items when they fail; they say so in `status`.
+    # The methods fill up with random items when they fail, and report it in `status`.
     return indices.tolist(), "; ".join(filter(None, [remark, status]))
 
 
 def on_features(selection_method, remark="", **options):
-    """`select_batch` with the linear kernel of the features, labelled items as training set."""
+    """Use `select_batch` with a linear kernel of the features and the labelled training set."""
 
     def prepare(inputs):
         data = {
@@ -62,7 +62,7 @@ def on_features(selection_method, remark="", **options):
 
 
 def gradient_kmeanspp(inputs):
-    """k-means++ over the gradients (p - e_y) (x) h of the last layer, y the likeliest class."""
+    """Use k-means++ over the gradients (p - e_y) (x) h of the last layer, y the likeliest class."""
     features = torch.from_numpy(inputs["features"])
     probs = torch.from_numpy(inputs["probs"])
 
@@ -82,7 +82,7 @@ def gradient_kmeanspp(inputs):
 
 
 def frank_wolfe(inputs):
-    """ACS-FW over the items' expected centred log-likelihoods under the posterior samples."""
+    """Use ACS-FW over the expected centred log-likelihoods under the posterior samples."""
     log_probs_NKC = torch.from_numpy(inputs["log_probs"])
 
     def run(budget, seed):

@@ -9,23 +9,23 @@ from modAL.uncertainty import entropy_sampling, margin_sampling, uncertainty_sam
 PACKAGE = "modAL-python"
 
 
-class Precomputed:
-    """An estimator whose predictions for the pool are known already."""
+class ModalEstimator:
+    """An estimator with precomputed predictions for the pool."""
 
     def __init__(self, probs):
         self.probs = probs
 
     def predict_proba(self, X):
-        """(items, classes)."""
+        """Return probabilities (items, classes)."""
         return self.probs
 
 
 def strategy(query_strategy):
-    """An ActiveLearner that queries by `query_strategy`."""
+    """Use an ActiveLearner that queries by `query_strategy`."""
 
     def prepare(inputs):
         X = inputs["features"]
-        learner = ActiveLearner(Precomputed(inputs["probs"]), query_strategy=query_strategy)
+        learner = ActiveLearner(ModalEstimator(inputs["probs"]), query_strategy=query_strategy)
         return lambda budget, seed: learner.query(X, n_instances=budget)[0]
 
     return prepare

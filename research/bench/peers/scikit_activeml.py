@@ -18,8 +18,8 @@ from skactiveml.pool import (
 PACKAGE = "scikit-activeml"
 
 
-class Precomputed(SkactivemlClassifier):
-    """A fitted classifier whose predictions for the pool are known already."""
+class PrecomputedClassifier(SkactivemlClassifier):
+    """A fitted classifier with precomputed predictions for the pool."""
 
     def __init__(self, probs_NC=None, probs_KNC=None):
         super().__init__()
@@ -28,42 +28,42 @@ class Precomputed(SkactivemlClassifier):
         self.classes_ = np.arange((probs_NC if probs_NC is not None else probs_KNC).shape[-1])
 
     def fit(self, X, y, sample_weight=None):
-        """Nothing to fit."""
+        """Do nothing."""
         return self
 
     def predict_proba(self, X):
-        """(items, classes)."""
+        """Return probabilities (items, classes)."""
         return self.probs_NC
 
     def sample_proba(self, X):
-        """(samples, items, classes)."""
+        """Return posterior samples (samples, items, classes)."""
         return self.probs_KNC
 
 
-def _unlabelled(n):
+def _unlabeled(n):
     return np.full(n, np.nan)
 
 
-def _with_labelled(inputs):
-    """The complete data set, as `query` wants it: a label where there is one, nan elsewhere."""
-    features, labelled = inputs["features"], inputs["labeled_features"]
-    y = np.concatenate([_unlabelled(len(features)), np.zeros(len(labelled))])
-    return np.concatenate([features, labelled]), y
+def _with_labeled(inputs):
+    """Return the complete data set as `query` expects it, with nan for missing labels."""
+    features, labeled = inputs["features"], inputs["labeled_features"]
+    y = np.concatenate([_unlabeled(len(features)), np.zeros(len(labeled))])
+    return np.concatenate([features, labeled]), y
 
 
 def random(inputs):
-    """RandomSampling."""
+    """Use RandomSampling."""
     X = inputs["features"]
-    y = _unlabelled(len(X))
+    y = _unlabeled(len(X))
     return lambda budget, seed: RandomSampling(random_state=seed).query(X, y, batch_size=budget)
 
 
 def uncertainty(method):
-    """UncertaintySampling with `method`."""
+    """Use UncertaintySampling with `method`."""
 
     def prepare(inputs):
-        X, clf = inputs["features"], Precomputed(inputs["probs"])
-        y = _unlabelled(len(X))
+        X, clf = inputs["features"], PrecomputedClassifier(inputs["probs"])
+        y = _unlabeled(len(X))
         return lambda budget, seed: UncertaintySampling(method=method, random_state=seed).query(
             X, y, clf=clf, fit_clf=False, batch_size=budget
         )
@@ -72,40 +72,40 @@ def uncertainty(method):
 
 
 def badge(inputs):
-    """Badge; without an embedding flag the features are the last layer's input."""
-    X, clf = inputs["features"], Precomputed(inputs["probs"])
-    y = _unlabelled(len(X))
+    """Use Badge; without an embedding flag the features are the last layer's input."""
+    X, clf = inputs["features"], PrecomputedClassifier(inputs["probs"])
+    y = _unlabeled(len(X))
     return lambda budget, seed: Badge(random_state=seed).query(
         X, y, clf=clf, fit_clf=False, batch_size=budget
     )
 
 
 def core_set(inputs):
-    """CoreSet: greedy k-center that starts from the labelled items."""
-    X, y = _with_labelled(inputs)
+    """Use CoreSet: greedy k-center starting from the labelled items."""
+    X, y = _with_labeled(inputs)
     return lambda budget, seed: CoreSet(random_state=seed).query(X, y, batch_size=budget)
 
 
 def typi_clust(inputs):
-    """TypiClust with the paper's 20 neighbours; it makes a cluster for every pick."""
-    X, y = _with_labelled(inputs)
-    labelled = len(inputs["labeled_features"])
+    """Use TypiClust with the 20 neighbours of its paper, and a cluster for every pick."""
+    X, y = _with_labeled(inputs)
+    labeled = len(inputs["labeled_features"])
 
     def run(budget, seed):
         chosen = TypiClust(k=20, random_state=seed).query(X, y, batch_size=budget)
-        return chosen, f"{labelled + budget} clusters"
+        return chosen, f"{labeled + budget} clusters"
 
     return run
 
 
 def bayesian(strategy, samples):
-    """GreedyBALD or BatchBALD over the posterior samples; `samples` of joint outcomes."""
+    """Use GreedyBALD or BatchBALD over the posterior samples, with `samples` joint outcomes."""
 
     def prepare(inputs):
         X = inputs["features"]
-        y = _unlabelled(len(X))
+        y = _unlabeled(len(X))
         probs_KNC = np.ascontiguousarray(np.exp(inputs["log_probs"]).swapaxes(0, 1))
-        ensemble = Precomputed(probs_KNC=probs_KNC)
+        ensemble = PrecomputedClassifier(probs_KNC=probs_KNC)
         options = {"n_MC_samples": int(inputs["joint_samples"])} if samples == "ours" else {}
         remark = f"{len(probs_KNC)} joint samples" if samples == "default" else ""
 

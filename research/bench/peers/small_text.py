@@ -18,14 +18,14 @@ from small_text import (
 PACKAGE = "small-text"
 
 
-class Precomputed:
-    """A classifier whose predictions for the pool are known already."""
+class PoolClassifier:
+    """A classifier with precomputed predictions for the pool."""
 
     def __init__(self, probs):
         self.probs = probs
 
     def predict_proba(self, dataset, dropout_sampling=1):
-        """(items, classes), or (items, samples, classes) with dropout sampling."""
+        """Return (items, classes), or (items, samples, classes) with dropout sampling."""
         return self.probs
 
 
@@ -33,7 +33,7 @@ NOTHING = np.empty(0, dtype=np.int64)
 
 
 def _query(strategy, classifier, n):
-    # The strategies look at the data set only through the classifier.
+    # The strategies use the data set only through the classifier.
     rows = np.arange(n)
 
     def run(budget, seed):
@@ -44,28 +44,28 @@ def _query(strategy, classifier, n):
 
 
 def on_probs(strategy):
-    """A strategy over the class probabilities."""
+    """Use a strategy over the class probabilities."""
 
     def prepare(inputs):
         probs = inputs["probs"]
-        return _query(strategy(), Precomputed(probs), len(probs))
+        return _query(strategy(), PoolClassifier(probs), len(probs))
 
     return prepare
 
 
 def bald(inputs):
-    """BALD over the posterior samples."""
+    """Use BALD over the posterior samples."""
     probs_NKC = np.exp(inputs["log_probs"])
     strategy = BALD(dropout_samples=probs_NKC.shape[1])
-    return _query(strategy, Precomputed(probs_NKC), len(probs_NKC))
+    return _query(strategy, PoolClassifier(probs_NKC), len(probs_NKC))
 
 
 def greedy_coreset(inputs):
-    """GreedyCoreset with Euclidean distances that starts from the labelled items."""
-    n, labelled = len(inputs["features"]), len(inputs["labeled_features"])
-    # It mixes up rows of the pool and of the embeddings unless the pool comes first.
+    """Use GreedyCoreset with Euclidean distances, starting from the labelled items."""
+    n, labeled = len(inputs["features"]), len(inputs["labeled_features"])
+    # It confuses rows of the pool and of the embeddings unless the pool comes first.
     embeddings = np.concatenate([inputs["features"], inputs["labeled_features"]])
-    rows = np.arange(n + labelled)
+    rows = np.arange(n + labeled)
 
     def run(budget, seed):
         with warnings.catch_warnings():
@@ -76,7 +76,7 @@ def greedy_coreset(inputs):
             rows,
             rows[:n],
             rows[n:],
-            np.zeros(labelled, dtype=np.int64),
+            np.zeros(labeled, dtype=np.int64),
             n=budget,
             embeddings=embeddings,
         )

@@ -1,16 +1,16 @@
-"""The suite that guards the speed and the memory of a selection."""
+"""The suite that measures the speed and memory of selections and checks them against goals."""
 
 from research.bench.suite.plan import chosen_parts
-from research.bench.suite.report import sheets
-from research.bench.suite.run import run_suite
-from research.bench.suite.scales import PARTS, SCALES, Scale
-from research.bench.suite.verdicts import Verdict, verdicts
+from research.bench.suite.scales import PARTS, SCALES, SuiteScale
+from research.bench.suite.suite_page import sheets
+from research.bench.suite.suite_run import run_suite
+from research.bench.suite.verdicts import GoalVerdict, verdicts
 
 __all__ = [
     "PARTS",
     "SCALES",
-    "Scale",
-    "Verdict",
+    "GoalVerdict",
+    "SuiteScale",
     "chosen_parts",
     "run_suite",
     "sheets",

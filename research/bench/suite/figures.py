@@ -1,19 +1,25 @@
-"""Figures that follow from two or more measurements of one run."""
+"""Figures derived from the measurements of one run."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from research.bench.suite.measurement import Found, Measurement
+from research.bench.suite.measurement import MeasurementIndex, SuiteMeasurement
 from research.bench.suite.methods import PER_PICK
-from research.bench.suite.scales import Shape
+from research.bench.suite.scales import PoolShape
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """How many times as fast a method is as a rival.
+class SpeedRatio:
+    """The speed of a method as a multiple of a rival's.
 
-    bound: "at least" if the rival was killed, "at most" if the method was; "" if both ended.
+    Attributes
+    ----------
+    value : float
+        The ratio.
+    bound : {"at least", "at most", ""}
+        "at least" if the rival was killed, "at most" if the method was; "" if both finished.
+
     """
 
     value: float
@@ -24,8 +30,10 @@ class Ratio:
         return f"{signs[self.bound]}{self.value:.3g}"
 
 
-def times_as_fast(found: Found, shape: Shape, method: str, rival: str) -> Ratio | None:
-    """How many times as fast as `rival` the `method` is at `shape`."""
+def times_as_fast(
+    found: MeasurementIndex, shape: PoolShape, method: str, rival: str
+) -> SpeedRatio | None:
+    """Return the speed of `method` as a multiple of that of `rival` at `shape`."""
     ours, theirs = found.get("shapes", method, shape), found.get("shapes", rival, shape)
     if ours is None or theirs is None:
         return None
@@ -33,17 +41,18 @@ def times_as_fast(found: Found, shape: Shape, method: str, rival: str) -> Ratio 
     if mine is None or other is None or (ours.limit and theirs.limit):
         return None
     bound = "at least" if theirs.limit else "at most" if ours.limit else ""
-    return Ratio(other / mine, bound)
+    return SpeedRatio(other / mine, bound)
 
 
-def _seconds(row: Measurement) -> float | None:
-    """What it took, or the limit that it went over."""
+def _seconds(row: SuiteMeasurement) -> float | None:
+    """Return the time of a selection, or the limit that it exceeded."""
     return row.seconds if row.ok else row.limit
 
 
-def objective_gap(found: Found, shape: Shape, method: str) -> float | None:
-    """How far f is from what a pass per pick reaches, as a share of what separates the latter
-    from a random batch.
+def objective_gap(found: MeasurementIndex, shape: PoolShape, method: str) -> float | None:
+    """Return the gap between f and its value with a pass per pick.
+
+    The gap is a share of the difference between the latter and a random batch.
     """
     blocks = found.ok("shapes", method, shape)
     each = found.ok("shapes", f"{method}{PER_PICK}", shape)
@@ -56,8 +65,8 @@ def objective_gap(found: Found, shape: Shape, method: str) -> float | None:
     return float((reached - best) / (random - best))
 
 
-def fewer_passes(found: Found, shape: Shape, method: str) -> float | None:
-    """How many times fewer passes `method` makes than with a pass per pick."""
+def fewer_passes(found: MeasurementIndex, shape: PoolShape, method: str) -> float | None:
+    """Return how many times fewer passes `method` makes than with a pass per pick."""
     blocks = found.ok("shapes", method, shape)
     each = found.ok("shapes", f"{method}{PER_PICK}", shape)
     if blocks is None or each is None or not blocks.fact("passes"):
@@ -65,8 +74,8 @@ def fewer_passes(found: Found, shape: Shape, method: str) -> float | None:
     return float(each.fact("passes") / blocks.fact("passes"))
 
 
-def memory_share(row: Measurement | None) -> float | None:
-    """What a selection took beyond its inputs, as a share of these."""
+def memory_share(row: SuiteMeasurement | None) -> float | None:
+    """Return the memory of a selection beyond its inputs, as a share of the inputs."""
     if row is None or not row.ok or row.peak_bytes is None or not row.fact("input_bytes"):
         return None
     return float(row.peak_bytes / row.fact("input_bytes"))
@@ -74,10 +83,17 @@ def memory_share(row: Measurement | None) -> float | None:
 
 @dataclass(frozen=True)
 class PassFigures:
-    """What the passes of a selection cost.
+    """The cost of the passes of a selection.
 
-    share: of its time, in passes. of_rate: the bytes of a pass in a second, next to the rate at
-    which this machine reads memory. overhead: its time in multiples of its passes alone.
+    Attributes
+    ----------
+    share : float
+        Share of the time spent in passes.
+    of_rate : float
+        Bytes per second of a pass, as a share of the memory bandwidth of this machine.
+    overhead : float
+        Time of the selection as a multiple of its passes alone.
+
     """
 
     share: float
@@ -85,8 +101,8 @@ class PassFigures:
     overhead: float
 
 
-def pass_figures(row: Measurement | None) -> PassFigures | None:
-    """The figures of a measurement of passes."""
+def pass_figures(row: SuiteMeasurement | None) -> PassFigures | None:
+    """Return the figures of a measurement of passes, or None if there are none."""
     if row is None or not row.ok or not row.seconds or not row.fact("passes"):
         return None
     bare = row.facts["bare_seconds"]

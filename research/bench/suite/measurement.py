@@ -1,4 +1,4 @@
-"""One measurement of the suite, and how to find some among many."""
+"""The measurements of the suite, and their index."""
 
 from __future__ import annotations
 
@@ -6,22 +6,34 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from research.bench.process import OK, Outcome
-from research.bench.suite.scales import Shape
+from research.bench.process import OK, JobOutcome
+from research.bench.suite.scales import PoolShape
 
 
 @dataclass(frozen=True)
-class Measurement:
-    """A method at a shape, and how it went.
+class SuiteMeasurement:
+    """The measurement of a method at a shape.
 
-    part: of the suite. status: "ok", or why there are no figures; `note` says more.
-    limit: the seconds that it was killed after, if it was.
-    facts: what else was found out, such as passes and the objective; it depends on the part.
+    Attributes
+    ----------
+    part, method : str
+        The part of the suite and the label of the method.
+    shape : PoolShape
+        The size of the pool and the batch.
+    status, note : str
+        "ok", or why there are no figures; the note says more.
+    seconds, peak_bytes : float, int
+        Time and memory, if measured.
+    limit : float or None
+        The seconds after which it was killed, if it was.
+    facts : dict
+        Further figures, such as passes and the objective, depending on the part.
+
     """
 
     part: str
     method: str
-    shape: Shape
+    shape: PoolShape
     status: str
     note: str = ""
     seconds: float | None = None
@@ -30,8 +42,8 @@ class Measurement:
     facts: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, part: str, method: str, shape: Shape, outcome: Outcome) -> Measurement:
-        """What came of a job."""
+    def of(cls, part: str, method: str, shape: PoolShape, outcome: JobOutcome) -> SuiteMeasurement:
+        """Return the measurement that records the outcome of a job."""
         return cls(
             part=part,
             method=method,
@@ -45,45 +57,45 @@ class Measurement:
         )
 
     @property
-    def key(self) -> tuple[str, str, Shape]:
-        """What tells it from all others."""
+    def key(self) -> tuple[str, str, PoolShape]:
+        """The identity of the measurement."""
         return self.part, self.method, self.shape
 
     @property
     def ok(self) -> bool:
-        """Whether it has figures to go by."""
+        """Whether it has figures."""
         return self.status == OK
 
     def fact(self, name: str) -> Any:
-        """A fact by name; None where there is none."""
+        """Return a fact by name, or None."""
         return self.facts.get(name)
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the measurement in a form that JSON can represent."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, entries: dict[str, Any]) -> Measurement:
-        """Out of JSON."""
-        return cls(**{**entries, "shape": Shape(**entries["shape"])})
+    def from_dict(cls, entries: dict[str, Any]) -> SuiteMeasurement:
+        """Restore what `as_dict` returned."""
+        return cls(**{**entries, "shape": PoolShape(**entries["shape"])})
 
 
-class Found:
+class MeasurementIndex:
     """Measurements by part, method and shape."""
 
-    def __init__(self, rows: Sequence[Measurement]) -> None:
+    def __init__(self, rows: Sequence[SuiteMeasurement]) -> None:
         self.rows = list(rows)
         self._by_key = {row.key: row for row in rows}
 
-    def get(self, part: str, method: str, shape: Shape) -> Measurement | None:
-        """The measurement, if it was made."""
+    def get(self, part: str, method: str, shape: PoolShape) -> SuiteMeasurement | None:
+        """Return the measurement, or None if it was not made."""
         return self._by_key.get((part, method, shape))
 
-    def ok(self, part: str, method: str, shape: Shape) -> Measurement | None:
-        """The measurement, if it went well."""
+    def ok(self, part: str, method: str, shape: PoolShape) -> SuiteMeasurement | None:
+        """Return the measurement if it succeeded, else None."""
         row = self.get(part, method, shape)
         return row if row is not None and row.ok else None
 
-    def of(self, part: str, method: str | None = None) -> list[Measurement]:
-        """All of a part, or of a method in it."""
+    def of(self, part: str, method: str | None = None) -> list[SuiteMeasurement]:
+        """Return all measurements of a part, or of a method in it."""
         return [row for row in self.rows if row.part == part and method in (None, row.method)]

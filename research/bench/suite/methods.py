@@ -1,4 +1,4 @@
-"""What the suite measures: strategies with their options, and what each is given."""
+"""The methods that the suite measures: strategies with options and inputs."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from typing import Any
 import numpy as np
 
 from sabal.api import select
-from sabal.pools.outputs import Outputs
+from sabal.pools import ArrayPool
 from sabal.selection import Selection
-from sabal.sparse.formulate import Draws, Formulation, LocalPool
-from sabal.sparse.items import Items, LocalItems
-from sabal.strategies import make_strategy
+from sabal.sparse.items import LocalItems, PoolItems
+from sabal.strategies import make_selection, make_strategy
 
 PER_PICK = ", a pass per pick"
-"""What the label of a method ends in that reads the whole pool for every pick."""
+"""The end of the label of a method that reads the whole pool for every pick."""
 
 KERNEL = "sabal, kernel atoms"
+"""Label under which the kernel atoms are measured, whatever their strategy is called."""
+
+KERNEL_STRATEGY = "sabal-kernel"
+KERNEL_OPTIONS = {"atoms": "kernel"}
 
 SABAL = ("sabal-greedy", "sabal", "sabal-iht")
 
 SOLVED = ("sabal-greedy", KERNEL, "sabal-iht")
-"""Those that solve a Problem, in passes over the pool."""
+"""Methods that solve a Problem, in passes over the pool."""
 
 PICKED = ("sabal-greedy", KERNEL)
-"""Those of them that pick item by item, and can be compared with a pass per pick."""
+"""Methods among them that pick item by item, compared with a pass per pick."""
 
 GROWING = (*SABAL, "badge")
 
@@ -35,11 +38,22 @@ _ALL = ("features", "probs", "label_probs")
 
 
 @dataclass(frozen=True)
-class Method:
+class SuiteMethod:
     """A strategy with options.
 
-    given: the arrays that it gets. read: those of them that a pass over the pool reads.
-    stored: whether all atoms are computed once and kept, so that many passes can be afforded.
+    Parameters
+    ----------
+    label, strategy : str
+        Label in the results, and name of the strategy.
+    given : tuple of str
+        The arrays that it gets.
+    options : mapping
+        Options of the strategy.
+    read : tuple of str
+        The arrays that a pass over the pool reads.
+    stored : bool
+        Whether all atoms are computed once and stored, which makes many passes affordable.
+
     """
 
     label: str
@@ -50,63 +64,78 @@ class Method:
     stored: bool = False
 
     def arrays(self, inputs: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """What it gets out of `inputs`."""
+        """Return the arrays that it gets out of `inputs`."""
         return {name: inputs[name] for name in self.given}
 
     def select(self, arrays: dict[str, Any], budget: int, seed: int) -> Selection:
-        """The selection, as a user calls for it."""
+        """Select as a user would."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             if self.stored:
-                strategy: Any = make_strategy(self.strategy, dict(self.options))
-                pool = StoredAtoms(Outputs(**arrays).check())
-                return strategy.select_from(pool, budget, np.random.default_rng(seed))
+                return self._select_with_stored_atoms(arrays, budget, seed)
             return select(
                 budget, strategy=self.strategy, random_state=seed, **arrays, **self.options
             )
 
-
-class StoredAtoms(LocalPool):
-    """A pool whose atoms are in memory, all of them."""
-
-    def items(self, formulation: Formulation, draws: Draws) -> Items:
-        """The same items with atoms that are read instead of computed."""
-        computed = super().items(formulation, draws)
-        everyone = np.arange(computed.size)
-        return LocalItems(
-            computed.gather(everyone), computed.known(everyone)[0], input_bytes=computed.input_bytes
+    def _select_with_stored_atoms(
+        self, arrays: dict[str, Any], budget: int, seed: int
+    ) -> Selection:
+        """Do what the strategy does, over atoms that are all in memory."""
+        strategy: Any = make_strategy(self.strategy, dict(self.options))
+        pool, rng = ArrayPool(**arrays).check(), np.random.default_rng(seed)
+        spec = strategy.spec(strategy.atoms)
+        draws = spec.draw(pool, rng)
+        computed = PoolItems(pool, spec, draws)
+        all_items = np.arange(computed.size)
+        _, uncertainty = computed.norms_and_uncertainty(all_items)
+        stored = LocalItems(
+            computed.gather(all_items), uncertainty, input_bytes=computed.input_bytes
+        )
+        problem = spec.problem_over(stored, budget, draws)
+        solution = strategy.solver().solve(problem)
+        return make_selection(
+            strategy,
+            pool,
+            solution.indices,
+            solution.scores,
+            weights=solution.weights,
+            evidence=strategy.evidence(problem, solution, strategy.atoms, rng),
         )
 
 
 METHODS = {
     method.label: method
     for method in (
-        Method("sabal-greedy", "sabal-greedy", _ALL, read=_ALL),
-        Method("sabal", "sabal", _ALL),
-        Method(KERNEL, "sabal", _ALL, {"atoms": "kernel"}, read=("features",)),
-        Method("sabal-iht", "sabal-iht", _ALL, read=_ALL),
-        Method("badge", "badge", ("features", "probs")),
-        Method("kcenter", "kcenter", ("features",)),
-        Method("entropy", "entropy", ("probs",)),
-        Method("random", "random", ("probs",)),
-        # One draw a pass: BADGE as printed, its gradients kept as factors.
-        Method(f"badge{PER_PICK}", "badge", ("features", "probs"), {"refresh": 1}),
-        Method(f"sabal-greedy{PER_PICK}", "sabal-greedy", _ALL, {"refresh": 1}),
-        # A thousand passes that compute the atoms anew would take most of an hour.
-        Method(
-            f"{KERNEL}{PER_PICK}", "sabal", _ALL, {"atoms": "kernel", "refresh": 1}, stored=True
+        SuiteMethod("sabal-greedy", "sabal-greedy", _ALL, read=_ALL),
+        SuiteMethod("sabal", "sabal", _ALL),
+        SuiteMethod(KERNEL, KERNEL_STRATEGY, _ALL, KERNEL_OPTIONS, read=("features",)),
+        SuiteMethod("sabal-iht", "sabal-iht", _ALL, read=_ALL),
+        SuiteMethod("badge", "badge", ("features", "probs")),
+        SuiteMethod("kcenter", "kcenter", ("features",)),
+        SuiteMethod("entropy", "entropy", ("probs",)),
+        SuiteMethod("random", "random", ("probs",)),
+        # One draw per pass: BADGE as printed, with gradients kept as factors.
+        SuiteMethod(f"badge{PER_PICK}", "badge", ("features", "probs"), {"refresh": 1}),
+        SuiteMethod(f"sabal-greedy{PER_PICK}", "sabal-greedy", _ALL, {"refresh": 1}),
+        # A thousand passes that recompute the atoms would take most of an hour.
+        SuiteMethod(
+            f"{KERNEL}{PER_PICK}",
+            KERNEL_STRATEGY,
+            _ALL,
+            {**KERNEL_OPTIONS, "refresh": 1},
+            stored=True,
         ),
     )
 }
 
 
 def definitions() -> dict[str, Any]:
-    """What the label of each method stands for."""
+    """Return the definition of each method by its label."""
     return {label: asdict(method) for label, method in METHODS.items()}
 
 
 def evidence_of(selection: Selection) -> dict[str, Any]:
-    """What a selection says of itself that the suite keeps."""
+    """Return the evidence of a selection that the suite records."""
     evidence = selection.evidence
     return {
         "atoms": evidence.get("atoms"),
@@ -117,5 +146,5 @@ def evidence_of(selection: Selection) -> dict[str, Any]:
 
 
 def bytes_of(arrays: Mapping[str, np.ndarray], names: tuple[str, ...]) -> int:
-    """What some of the arrays take."""
+    """Return the size of some of the arrays."""
     return sum(arrays[name].nbytes for name in names)

@@ -1,4 +1,4 @@
-"""How large the measurements of the suite are, and at which sizes how fast Sabal has to be."""
+"""The sizes of the suite's measurements, and the goals of speed at these sizes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from sabal.core.checks import check_choice
 PARTS = ("shapes", "growth", "passes", "disk", "cluster")
 
 AXES = {"n": "items n", "b": "batch b", "dimensions": "features D", "classes": "classes C"}
-"""What grows, by the name of the field."""
+"""Names of the sizes that grow, by field."""
 
 
 @dataclass(frozen=True)
-class Shape:
-    """A pool of `n` items with so many features and classes, out of which `b` are chosen."""
+class PoolShape:
+    """The size of a pool of `n` items, of which `b` are selected."""
 
     n: int
     dimensions: int
@@ -26,32 +26,42 @@ class Shape:
     def __str__(self) -> str:
         return f"n = {self.n:,}, b = {self.b:,}"
 
-    def covers(self, other: Shape) -> bool:
-        """Whether this is no smaller in anything."""
+    def covers(self, other: PoolShape) -> bool:
+        """Return whether this shape is at least as large in every size."""
         return all(getattr(self, axis) >= getattr(other, axis) for axis in AXES)
 
 
 @dataclass(frozen=True)
-class Growth:
-    """Sizes around `base`: one thing varies at a time, over `points`."""
+class GrowthSizes:
+    """Sizes around `base`, of which one at a time varies over `points`."""
 
-    base: Shape
+    base: PoolShape
     points: Mapping[str, tuple[int, ...]]
 
-    def along(self, axis: str) -> list[Shape]:
-        """The shapes that differ in `axis` alone."""
+    def along(self, axis: str) -> list[PoolShape]:
+        """Return the shapes that differ in `axis` only."""
         return [replace(self.base, **{axis: value}) for value in self.points[axis]]
 
-    def shapes(self) -> list[Shape]:
-        """All of them, each once."""
+    def shapes(self) -> list[PoolShape]:
+        """Return all shapes without duplicates."""
         return list(dict.fromkeys(shape for axis in self.points for shape in self.along(axis)))
 
 
 @dataclass(frozen=True)
-class Files:
-    """Pools in a Parquet folder: of so many `rows` each, in files of `file_rows`.
+class ParquetSizes:
+    """The sizes of pools in a Parquet folder.
 
-    memory: what a selection is granted, less than the pool takes.
+    Parameters
+    ----------
+    rows : tuple of int
+        Sizes of the pools.
+    dimensions, classes, b : int
+        Features, classes and size of the batch.
+    file_rows : int
+        Rows in each file.
+    memory : str
+        Memory that a selection may use, less than the pool takes.
+
     """
 
     rows: tuple[int, ...]
@@ -61,55 +71,72 @@ class Files:
     file_rows: int
     memory: str
 
-    def shape(self, rows: int) -> Shape:
-        """The shape of the pool with `rows`."""
-        return Shape(rows, self.dimensions, self.classes, self.b)
+    def shape(self, rows: int) -> PoolShape:
+        """Return the shape of the pool with `rows`."""
+        return PoolShape(rows, self.dimensions, self.classes, self.b)
 
     @property
     def row_bytes(self) -> int:
-        """What an item takes: features, probs and label_probs."""
+        """Size of an item: features, probs and label_probs."""
         return 4 * (self.dimensions + 2 * self.classes)
 
     @property
     def temporary_bytes(self) -> int:
-        """What is on disk at most: the folder, and the same once more, unpacked."""
+        """Peak disk usage: the folder and an unpacked copy."""
         return 2 * max(self.rows) * self.row_bytes
 
 
 @dataclass(frozen=True)
 class SpeedGoal:
-    """At `shape`, `method` has to be so many `times` as fast as BADGE."""
+    """The goal that `method` is `times` as fast as BADGE at `shape`."""
 
-    shape: Shape
+    shape: PoolShape
     method: str
     times: float
 
 
 @dataclass(frozen=True)
-class Scale:
+class SuiteScale:
     """The sizes of all parts.
 
-    passes: shapes at which single passes are looked at. few_passes: the batch for which passes are
-        counted. workers, clustered: processes on the cluster, and what is selected there.
+    Parameters
+    ----------
+    name : str
+        Name of the scale.
+    shapes, growth : tuple of PoolShape, GrowthSizes
+        Shapes at which methods are compared, and over which time is fitted.
+    passes : tuple of PoolShape
+        Shapes at which single passes are measured.
+    few_passes : int
+        The batch for which passes are counted.
+    disk, cluster : ParquetSizes
+        Pools on disk and on the cluster.
+    clustered : tuple of str
+        Methods measured on the cluster.
+    workers : int
+        Processes on the cluster.
+    speed : tuple of SpeedGoal
+        Goals of speed.
+
     """
 
     name: str
-    shapes: tuple[Shape, ...]
-    growth: Growth
-    passes: tuple[Shape, ...]
+    shapes: tuple[PoolShape, ...]
+    growth: GrowthSizes
+    passes: tuple[PoolShape, ...]
     few_passes: int
-    disk: Files
-    cluster: Files
+    disk: ParquetSizes
+    cluster: ParquetSizes
     clustered: tuple[str, ...]
     workers: int
     speed: tuple[SpeedGoal, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The sizes as JSON has them."""
+        """Return the sizes in a form that JSON can represent."""
         return asdict(self)
 
     def temporary_bytes(self, parts: tuple[str, ...]) -> int:
-        """What the inputs of the largest measurement take on disk."""
+        """Return the disk space of the inputs of the largest measurement."""
         arrays = {
             "shapes": self.shapes,
             "growth": tuple(self.growth.shapes()),
@@ -126,17 +153,17 @@ class Scale:
 
 
 _SHAPES = tuple(
-    Shape(n, 512, 10, b)
+    PoolShape(n, 512, 10, b)
     for n, b in ((47_000, 3_000), (72_000, 1_000), (200_000, 1_000), (1_000_000, 1_000))
 )
-_SMALL = (Shape(3_000, 32, 5, 80), Shape(6_000, 32, 5, 40))
+_SMALL = (PoolShape(3_000, 32, 5, 80), PoolShape(6_000, 32, 5, 40))
 
 SCALES = {
-    "full": Scale(
+    "full": SuiteScale(
         name="full",
         shapes=_SHAPES,
-        growth=Growth(
-            Shape(50_000, 256, 10, 1_000),
+        growth=GrowthSizes(
+            PoolShape(50_000, 256, 10, 1_000),
             {
                 "n": (25_000, 50_000, 100_000, 200_000),
                 "b": (250, 500, 1_000, 2_000),
@@ -146,10 +173,10 @@ SCALES = {
         ),
         passes=_SHAPES[:3],
         few_passes=1_000,
-        disk=Files(
+        disk=ParquetSizes(
             (2_500_000, 5_000_000, 10_000_000), 64, 10, 10_000, file_rows=250_000, memory="1GiB"
         ),
-        cluster=Files((300_000, 900_000), 64, 10, 1_000, file_rows=100_000, memory="64MiB"),
+        cluster=ParquetSizes((300_000, 900_000), 64, 10, 1_000, file_rows=100_000, memory="64MiB"),
         clustered=("sabal-greedy", "sabal", "sabal-iht"),
         workers=2,
         speed=(
@@ -159,11 +186,11 @@ SCALES = {
             SpeedGoal(_SHAPES[-1], "sabal", 15.0),
         ),
     ),
-    "small": Scale(
+    "small": SuiteScale(
         name="small",
         shapes=_SMALL,
-        growth=Growth(
-            Shape(4_000, 32, 5, 100),
+        growth=GrowthSizes(
+            PoolShape(4_000, 32, 5, 100),
             {
                 "n": (4_000, 8_000, 16_000),
                 "b": (100, 200),
@@ -173,8 +200,8 @@ SCALES = {
         ),
         passes=_SMALL[1:],
         few_passes=40,
-        disk=Files((8_000, 16_000, 32_000), 16, 5, 200, file_rows=4_000, memory="2MiB"),
-        cluster=Files((12_000, 24_000), 16, 5, 500, file_rows=6_000, memory="2MiB"),
+        disk=ParquetSizes((8_000, 16_000, 32_000), 16, 5, 200, file_rows=4_000, memory="2MiB"),
+        cluster=ParquetSizes((12_000, 24_000), 16, 5, 500, file_rows=6_000, memory="2MiB"),
         clustered=("sabal-greedy",),
         workers=2,
         speed=(
@@ -187,8 +214,8 @@ SCALES = {
 }
 
 
-def scale_of(scale: str | Scale) -> Scale:
-    """The scale by name; a Scale is taken as it is."""
-    if isinstance(scale, Scale):
+def scale_of(scale: str | SuiteScale) -> SuiteScale:
+    """Return the scale by name; a SuiteScale is kept as it is."""
+    if isinstance(scale, SuiteScale):
         return scale
     return SCALES[check_choice(scale, "scale", tuple(SCALES))]

@@ -1,4 +1,4 @@
-"""What Sabal promises of speed and memory, line by line, beside what was measured."""
+"""The goals of speed and memory, each compared with what was measured."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from research.bench.suite.figures import (
     pass_figures,
     times_as_fast,
 )
-from research.bench.suite.fits import fit_exponent, growth_points
-from research.bench.suite.measurement import Found, Measurement
+from research.bench.suite.measurement import MeasurementIndex, SuiteMeasurement
 from research.bench.suite.methods import PER_PICK, PICKED, SABAL
-from research.bench.suite.scales import Scale
+from research.bench.suite.power_law import fit_exponent, growth_points
+from research.bench.suite.scales import SuiteScale
 
 GAP = 0.01
 FEWER_PASSES = 10.0
@@ -24,9 +24,9 @@ OVERHEAD = 1.3
 MEMORY_SHARE = 0.25
 RESIDENT_BYTES = 2 * 2**30
 EXPONENT = 1.1
-"""Linear, but for the noise of a measurement."""
+"""The largest exponent that counts as linear, given the noise of measurements."""
 TRAFFIC = 1.1
-"""What a pass brings to the driver may differ by so much between pools, and not by their size."""
+"""The largest ratio of bytes per pass between pools that counts as no growth."""
 
 RIVALS = {
     "badge": "BADGE by rejection sampling (ours)",
@@ -35,8 +35,8 @@ RIVALS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A line of what is promised; `met` is None where it was not (or not all) measured."""
+class GoalVerdict:
+    """The verdict on a goal; `met` is None if it was not measured completely."""
 
     what: str
     goal: str
@@ -49,13 +49,13 @@ class Verdict:
         return {True: "met", False: "not met", None: "not measured"}[self.met]
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the verdict in a form that JSON can represent."""
         return {**asdict(self), "verdict": self.answer}
 
 
-def verdicts(rows: Sequence[Measurement], scale: Scale) -> list[Verdict]:
-    """Every line, whatever was measured."""
-    found = Found(rows)
+def verdicts(rows: Sequence[SuiteMeasurement], scale: SuiteScale) -> list[GoalVerdict]:
+    """Return the verdict on every goal, measured or not."""
+    found = MeasurementIndex(rows)
     return [
         *_objective(found, scale),
         *_speed(found, scale),
@@ -66,7 +66,7 @@ def verdicts(rows: Sequence[Measurement], scale: Scale) -> list[Verdict]:
     ]
 
 
-def _objective(found: Found, scale: Scale) -> Iterator[Verdict]:
+def _objective(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     for method in PICKED:
         yield _judged(
             f"{method}: objective short of that with a pass per pick",
@@ -88,7 +88,7 @@ def _objective(found: Found, scale: Scale) -> Iterator[Verdict]:
         )
 
 
-def _speed(found: Found, scale: Scale) -> Iterator[Verdict]:
+def _speed(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     for goal in scale.speed:
         for rival, name in RIVALS.items():
             ratio = times_as_fast(found, goal.shape, goal.method, rival)
@@ -98,7 +98,7 @@ def _speed(found: Found, scale: Scale) -> Iterator[Verdict]:
                 # A bound decides in one direction only.
                 if (ratio.bound == "at least" and not met) or (ratio.bound == "at most" and met):
                     met = None
-            yield Verdict(
+            yield GoalVerdict(
                 f"{goal.method} beside {name}, {goal.shape}",
                 f"at least {goal.times:g} times as fast",
                 "nothing" if ratio is None else f"{ratio} times",
@@ -106,7 +106,7 @@ def _speed(found: Found, scale: Scale) -> Iterator[Verdict]:
             )
 
 
-def _iht(found: Found, scale: Scale) -> Verdict:
+def _iht(found: MeasurementIndex, scale: SuiteScale) -> GoalVerdict:
     figures = [pass_figures(found.get("passes", "sabal-iht", shape)) for shape in scale.passes]
     return _judged(
         "sabal-iht: time of a selection",
@@ -118,7 +118,7 @@ def _iht(found: Found, scale: Scale) -> Verdict:
     )
 
 
-def _memory(found: Found, scale: Scale) -> Iterator[Verdict]:
+def _memory(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     for method in SABAL:
         yield _judged(
             f"{method}: memory beyond the inputs",
@@ -130,14 +130,14 @@ def _memory(found: Found, scale: Scale) -> Iterator[Verdict]:
         )
 
 
-def _disk(found: Found, scale: Scale) -> Iterator[Verdict]:
+def _disk(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     most = max(scale.disk.rows)
     for method in ("sabal-greedy", "sabal"):
         rows = [row for row in found.of("disk", method) if row.ok and row.fact("highest_bytes")]
         largest = max(rows, key=lambda row: row.shape.n, default=None)
         below = largest is not None and largest.facts["highest_bytes"] < RESIDENT_BYTES
         complete = largest is not None and largest.shape.n == most
-        yield Verdict(
+        yield GoalVerdict(
             f"{method}: whole resident memory, {most:,} rows on disk",
             f"below {_gibibytes(RESIDENT_BYTES)}",
             "nothing"
@@ -148,7 +148,7 @@ def _disk(found: Found, scale: Scale) -> Iterator[Verdict]:
     shapes = [scale.disk.shape(n) for n in scale.disk.rows]
     sizes, seconds = growth_points(found, "disk", "sabal-greedy", "n", shapes)
     fit = fit_exponent(sizes, seconds) if len(sizes) == len(shapes) else None
-    yield Verdict(
+    yield GoalVerdict(
         "sabal-greedy: growth of its time with the rows on disk",
         f"linear: an exponent of at most {EXPONENT:g}",
         "nothing" if fit is None else f"an exponent of {fit}",
@@ -156,7 +156,7 @@ def _disk(found: Found, scale: Scale) -> Iterator[Verdict]:
     )
 
 
-def _cluster(found: Found, scale: Scale) -> Iterator[Verdict]:
+def _cluster(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     shapes = [scale.cluster.shape(n) for n in scale.cluster.rows]
     for method in scale.clustered:
         rows = [found.ok("cluster", method, shape) for shape in shapes]
@@ -173,7 +173,7 @@ def _cluster(found: Found, scale: Scale) -> Iterator[Verdict]:
         )
         traffic = [row.facts["bytes_per_pass"] for row in rows if row is not None]
         complete = len(traffic) == len(shapes)
-        yield Verdict(
+        yield GoalVerdict(
             f"{method} on Ray: bytes that a pass brings to the driver",
             f"do not grow from n = {shapes[0].n:,} to {shapes[-1].n:,}",
             " and ".join(f"{nbytes:,}" for nbytes in traffic) or "nothing",
@@ -188,19 +188,19 @@ def _judged(
     good: Callable[[Any], bool],
     show: Callable[[Any], str],
     worst: Callable[..., Any],
-) -> Verdict:
-    """The verdict on the worst of `values`, of which some (None) may not have been measured.
+) -> GoalVerdict:
+    """Return the verdict on the worst of `values`, where None was not measured.
 
-    One that misses the goal decides it; all have to be there for it to be met.
+    A value that misses the goal is decisive; to meet the goal, all values must be there.
     """
     there = [value for value in values if value is not None]
     if not there:
-        return Verdict(what, goal, "nothing", None)
-    least = worst(there)
+        return GoalVerdict(what, goal, "nothing", None)
+    decisive = worst(there)
     partial = "" if len(there) == len(values) else f" on {len(there)} of {len(values)} shapes"
     at_worst = " at worst" if len(there) > 1 else ""
-    met = False if not good(least) else None if partial else True
-    return Verdict(what, goal, f"{show(least)}{at_worst}{partial}", met)
+    met = False if not good(decisive) else None if partial else True
+    return GoalVerdict(what, goal, f"{show(decisive)}{at_worst}{partial}", met)
 
 
 def _gibibytes(nbytes: float) -> str:

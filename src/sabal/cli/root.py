@@ -34,18 +34,29 @@ def main() -> None:
     run(app)
 
 
-def run(app: typer.Typer) -> None:
-    """Run the commands of `app`, and end the process with an exit code."""
+def run(app: typer.Typer, *, name: str = "sabal", prog_name: str | None = None) -> None:
+    """Run the commands of `app`, and end the process with an exit code.
+
+    Parameters
+    ----------
+    app : Typer
+        The command line.
+    name : str
+        What a line on standard error begins with.
+    prog_name : str, optional
+        The program as it is typed, for hints; that of the process by default.
+
+    """
     try:
-        result = app(standalone_mode=False)
+        result = app(standalone_mode=False, prog_name=prog_name)
     except SabalError as error:
-        _fail(str(error))
+        _fail(str(error), name=name)
     except (KeyboardInterrupt, typer.Abort):
-        _fail("interrupted", INTERRUPTED)
+        _fail("interrupted", INTERRUPTED, name=name)
     except OSError as error:
         if error.errno not in CANNOT_PRINT or error.filename is not None:
             raise
-        _cannot_print(error)
+        _cannot_print(error, name)
     except Exception as error:
         # Usage errors of the parser, whichever package it lives in, carry their own message.
         if not hasattr(error, "format_message"):
@@ -53,23 +64,23 @@ def run(app: typer.Typer) -> None:
         if not error.format_message():
             sys.exit(2)  # `sabal` alone: its help has been printed
         context = getattr(error, "ctx", None)
-        command = context.command_path if context else "sabal"
-        _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`")
+        command = context.command_path if context else name
+        _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`", name=name)
     else:
         if result == INTERRUPTED:
             # What the parser makes of an interrupt, without a word.
-            _fail("interrupted", INTERRUPTED)
-        _flush()
+            _fail("interrupted", INTERRUPTED, name=name)
+        _flush(name)
         sys.exit(result if isinstance(result, int) else 0)
 
 
 @contextmanager
-def resumable(how: str) -> Iterator[None]:
+def resumable(how: str, *, name: str = "sabal") -> Iterator[None]:
     """Tell whoever interrupts a long command how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        _fail(f"interrupted; every finished round is kept: {how}", INTERRUPTED)
+        _fail(f"interrupted; every finished round is kept: {how}", INTERRUPTED, name=name)
 
 
 def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:
@@ -77,25 +88,25 @@ def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:
     return redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
 
 
-def _flush() -> None:
+def _flush(name: str) -> None:
     """Write out what was printed while a failure can still be reported."""
     try:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OSError as error:
-        _cannot_print(error)
+        _cannot_print(error, name)
 
 
-def _cannot_print(error: OSError) -> None:
+def _cannot_print(error: OSError, name: str) -> None:
     # Python flushes once more when it ends: what is left in the buffer must not fail again.
     os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
     if error.errno == errno.EPIPE:
-        sys.exit(1)  # nobody reads on, as with `sabal strategies | head`: the parser's exit code
-    _fail(str(cannot_write(STANDARD_OUTPUT, error)))
+        sys.exit(1)  # the reader has gone, as with `sabal strategies | head`
+    _fail(str(cannot_write(STANDARD_OUTPUT, error)), name=name)
 
 
-def _fail(message: str, code: int = 2) -> None:
-    print(f"sabal: {' '.join(message.split())}", file=sys.stderr)
+def _fail(message: str, code: int = 2, *, name: str = "sabal") -> None:
+    print(f"{name}: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -59,8 +59,7 @@ def read_points(folder: Path) -> list[Point]:
         raise FileError(
             f"finished runs at {folder}",
             "no results.parquet in it",
-            "start the command again that it was begun with "
-            "(`python -m research reproduce` with --resume)",
+            "start the command again that it was begun with",
         )
     try:
         points = [Point(**row) for row in pq.read_table(path).to_pylist()]

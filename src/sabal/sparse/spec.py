@@ -115,6 +115,10 @@ class ProblemSpec:
         else:
             here, rows = pool.rows_here(np.arange(pool.size))
             items = self.local_items(here.shard, draws, uncertainty_N=uncertainty_N[rows])
+        return self.problem_over(items, budget, draws)
+
+    def problem_over(self, items: Items, budget: int, draws: Draws) -> Problem:
+        """Return the Problem of choosing `budget` of these items."""
         warnings = draws.warnings if isinstance(draws, KernelDraws) else ()
         build = Problem.literal if self.scale == "literal" else Problem.scale_free
         budget = check_budget(budget, items.size)

@@ -120,13 +120,14 @@ class SparseApproximation(Strategy):
             solution.indices if rows is None else rows[solution.indices],
             solution.scores,
             weights=solution.weights,
-            evidence=self._evidence(problem, solution, kind, rng),
+            evidence=self.evidence(problem, solution, kind, rng),
             warnings=problem.warnings,
         )
 
-    def _evidence(
+    def evidence(
         self, problem: Problem, solution: Solution, kind: str, rng: np.random.Generator
     ) -> dict[str, Any]:
+        """Return what a solution is worth, beside random batches."""
         return {
             "atoms": kind,
             "candidates": problem.size,

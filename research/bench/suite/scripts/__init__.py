@@ -1,1 +1,1 @@
-"""Scripts for `research.bench.job`: what is done in the process of one measurement."""
+"""Scripts for `research.bench.job`, each run in the process of one measurement."""

@@ -1,3 +1,0 @@
-"""Temporary."""
-
-from sabal.sparse.from_arrays import RandomState as RandomState
