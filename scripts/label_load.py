@@ -37,7 +37,7 @@ CLASSES = [f"class {n}" for n in range(5)]
 COUNT = 5
 """Items that an annotator asks for at a time, as the page does."""
 SKIPS, UNDOES = 0.03, 0.03
-MOST_ERRORS = 20
+MAX_ERRORS = 20
 
 
 @dataclass
@@ -121,7 +121,7 @@ class Person:
         def over() -> bool:
             return self.answered > 0 and time.monotonic() >= until
 
-        while not over() and len(self.tally.errors) < MOST_ERRORS:
+        while not over() and len(self.tally.errors) < MAX_ERRORS:
             asked = {"annotator": self.name, "count": COUNT}
             found = await self.call("next", "GET", "/api/next", params=asked)
             items = found["items"] if found else []

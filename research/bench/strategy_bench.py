@@ -176,10 +176,10 @@ def _checked(
         sizes=tuple(sorted({check_whole(n, "sizes") for n in sizes})),
         budgets=tuple(sorted({check_whole(b, "budgets") for b in budgets})),
         dimensions=check_whole(dimensions, "dimensions"),
-        classes=check_whole(classes, "classes", least=2),
+        classes=check_whole(classes, "classes", minimum=2),
         limit=check_number(limit, "limit", above=0.0),
         memory=None if memory is None else check_whole(memory, "memory"),
-        seed=check_whole(seed, "seed", least=0),
+        seed=check_whole(seed, "seed", minimum=0),
     )
     if min(settings.budgets, default=0) > max(settings.sizes, default=0):
         raise InputError(

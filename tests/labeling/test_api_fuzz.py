@@ -25,7 +25,7 @@ with warnings.catch_warnings():
     from fastapi.testclient import TestClient
 
 ITEMS = 200
-LEAST_CASES = 400
+MIN_CASES = 400
 OPERATIONS = 7
 CONFIG = {
     "seed": 20,
@@ -79,7 +79,7 @@ def test_requests_made_from_the_description(project):
                 ]
     assert failures == []
     assert len(labels) == OPERATIONS
-    assert cases >= LEAST_CASES
+    assert cases >= MIN_CASES
     print(f"\n{cases} requests, {len(project.store.history())} of them stored an answer")
     assert {"label", "undo"} <= {each.action for each in project.store.history()}
 

@@ -433,7 +433,7 @@ def test_the_default_scratch_folder_is_the_systems(tmp_path, monkeypatch):
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("ids", [IDS["text"], IDS["numbers"], np.array([b"a", b"b", b"c"])])
 def test_ids_are_compared_in_as_many_passes_as_it_takes(ids, passes, monkeypatch):
-    monkeypatch.setattr(ids_module, "FEWEST_KEYS", -(-len(ids) // passes))
+    monkeypatch.setattr(ids_module, "MIN_KEYS", -(-len(ids) // passes))
     monkeypatch.setattr(ids_module, "CHUNK", 10)
     Ids(ids).check_distinct(1)
     twice = ids.copy()

@@ -152,7 +152,7 @@ def test_impossible_outcomes_are_not_kept():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_only_gains_that_may_be_the_best_are_computed_again(seed, library, monkeypatch):
-    monkeypatch.setattr("sabal.strategies.batchbald.MOST_AT_ONCE", 1)
+    monkeypatch.setattr("sabal.strategies.batchbald.MAX_AT_ONCE", 1)
     log_probs = posterior(60, 8, 3, seed=seed, spread=1.5)
     log_probs[20:40] = log_probs[:20] + 0.01 * log_probs[40:]  # near-copies lose their gain
     log_probs -= np.log(np.exp(log_probs).sum(axis=2, keepdims=True))

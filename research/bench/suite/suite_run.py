@@ -73,7 +73,7 @@ def run_suite(
     settings = {
         "parts": chosen,
         "limit": check_number(limit, "limit", above=0.0),
-        "seed": check_whole(seed, "seed", least=0),
+        "seed": check_whole(seed, "seed", minimum=0),
     }
     folder = Path(out)
     make_folder(folder)

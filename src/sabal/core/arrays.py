@@ -145,12 +145,12 @@ def to_numpy(array: Array) -> np.ndarray:
     return np.asarray(array)
 
 
-def to_host(array: Array) -> np.ndarray:
+def to_float64_numpy(array: Array) -> np.ndarray:
     """`array` as NumPy in float64: what everything small is computed in."""
     return np.asarray(to_numpy(array), dtype=np.float64)
 
 
-def beside(values: np.ndarray, reference: Array) -> Array:
+def to_backend_of(values: np.ndarray, reference: Array) -> Array:
     """NumPy `values` in the library, on the device and in the dtype of `reference`."""
     xp = array_namespace(reference)
     if is_numpy_array(reference):
@@ -193,7 +193,7 @@ def row_norms_squared(array: Array) -> np.ndarray:
     """Return ||row||^2 of a matrix, summed in float64 so that tiny and huge scales survive."""
     result = np.empty(array.shape[0])
     for rows in row_chunks(array.shape[0], 8 * array.shape[1]):
-        chunk = to_host(array[rows])
+        chunk = to_float64_numpy(array[rows])
         result[rows] = np.einsum("ij,ij->i", chunk, chunk)
     return result
 
@@ -202,7 +202,7 @@ def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.nda
     """Return a number for every row of a matrix, a block in float64 at a time."""
     result_N = np.empty(array.shape[0])
     for rows in row_chunks(array.shape[0], 24 * array.shape[1], CACHE_BYTES):
-        result_N[rows] = measure(to_host(array[rows]))
+        result_N[rows] = measure(to_float64_numpy(array[rows]))
     return result_N
 
 
@@ -226,13 +226,13 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
-def power_of_two(*arrays: Array | None, least: float = 0.0) -> float:
+def power_of_two(*arrays: Array | None, minimum: float = 0.0) -> float:
     """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing.
 
     Its reciprocal is finite in the dtype of every array.
     """
     given = [(array_namespace(a), a) for a in arrays if a is not None]
-    largest = max(least, *(float(end) for xp, a in given for end in (xp.max(a), -xp.min(a))))
+    largest = max(minimum, *(float(end) for xp, a in given for end in (xp.max(a), -xp.min(a))))
     if largest == 0:
         return 1.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)

@@ -15,7 +15,7 @@ from sabal.core.arrays import (
     as_array,
     namespace,
     row_chunks,
-    to_host,
+    to_float64_numpy,
     to_numpy,
 )
 from sabal.errors import InputError, shown
@@ -52,7 +52,7 @@ def check_probs(value: Any, name: str = "probs") -> Array:
     for rows in row_chunks(probs_NC.shape[0], 8 * probs_NC.shape[1]):
         chunk = probs_NC[rows]
         # A product with ones is the fastest sum, and NaN and infinity show in it too.
-        sums_N[rows] = to_host(chunk @ ones_C)
+        sums_N[rows] = to_float64_numpy(chunk @ ones_C)
         # A minimum that forgets NaN: the sums remember it.
         lowest = min(lowest, float(xp.min(chunk)))
     if not (lowest >= 0 and np.all(np.isfinite(sums_N))):
@@ -108,31 +108,31 @@ def check_budget(budget: Any, n: int) -> int:
 
 
 def check_number(
-    value: Any, name: str, *, above: float | None = None, most: float = LARGEST_NUMBER
+    value: Any, name: str, *, above: float | None = None, maximum: float = LARGEST_NUMBER
 ) -> float:
-    """A number of at least 0, or strictly above `above`, and of at most `most`."""
+    """A number of at least 0, or strictly above `above`, and of at most `maximum`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
     high_enough = number and (value > above if above is not None else value >= 0)
-    if not high_enough or not value <= most:
+    if not high_enough or not value <= maximum:
         bound = "of at least 0" if above is None else f"above {above:g}"
         raise InputError(
-            f"`{name}` as a number {bound} and at most {most:g}",
+            f"`{name}` as a number {bound} and at most {maximum:g}",
             shown(value),
             f"pass for instance {name}=1.0",
         )
     return float(value)
 
 
-def check_whole(value: Any, name: str, *, least: int = 1) -> int:
-    """A whole number of at least `least`."""
+def check_whole(value: Any, name: str, *, minimum: int = 1) -> int:
+    """A whole number of at least `minimum`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or not least <= value <= LARGEST_WHOLE:
+    if not whole or not minimum <= value <= LARGEST_WHOLE:
         raise InputError(
-            f"`{name}` as a whole number of at least {least}",
+            f"`{name}` as a whole number of at least {minimum}",
             shown(value),
-            f"pass for instance {name}={max(least, 1)}",
+            f"pass for instance {name}={max(minimum, 1)}",
         )
     return int(value)
 

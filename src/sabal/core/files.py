@@ -33,7 +33,7 @@ NOT_SUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, er
 SHOWN_NAME = 16
 """Characters of a file's name in the name of its temporary file."""
 
-MOST_LINKS = 40
+MAX_LINKS = 40
 """Links that are followed, as in Linux."""
 
 BAD_ARCHIVE = (
@@ -245,7 +245,7 @@ def _open_stream(target: Path) -> IO[bytes]:
 def _descriptor(path: Path) -> int | None:
     """The open descriptor of this process that `path` names, as /dev/stdout and /dev/fd/3 do."""
     own = re.compile(rf"/dev/fd|/proc/{os.getpid()}/(task/[0-9]+/)?fd")
-    for _ in range(MOST_LINKS):
+    for _ in range(MAX_LINKS):
         if path == STANDARD_OUTPUT:
             return STDOUT
         try:

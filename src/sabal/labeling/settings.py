@@ -103,7 +103,7 @@ class Settings(StoreSettings):
         make_strategy(self.strategy, dict(self.options))
         for name in ("initial", "batch", "size"):
             check_whole(getattr(self, name), name)
-        check_whole(self.seed, "seed", least=0)
+        check_whole(self.seed, "seed", minimum=0)
         _check_share(self.choose_at, "choose_at", above=0.0)
         _check_share(self.check_share, "check_share")
         check_flag(self.weighted, "weighted")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import sabal.models as models
-from sabal.core.arrays import row_chunks, to_host
+from sabal.core.arrays import row_chunks, to_float64_numpy
 from sabal.errors import InputError
 from sabal.learners.learner import Learner
 from sabal.learners.network_recipes import NetworkRecipe
@@ -195,7 +195,7 @@ class NetworkLearner(Learner):
         """Return rows of the pool as the last layer sees them; before training, their pixels."""
         if self.network is None:
             return unit_scale(self.x_pool[items]).reshape(len(items), -1)
-        return to_host(models.pool_outputs(self.network, self.x_pool[items]).features)
+        return to_float64_numpy(models.pool_outputs(self.network, self.x_pool[items]).features)
 
     def save(self, path: Path) -> bool:
         """Store the network as safetensors."""
@@ -219,10 +219,10 @@ class NetworkLearner(Learner):
         """Return the softmax of the network, or its mean over the samples of a posterior."""
         samples = self.recipe.samples
         found = models.pool_outputs(self._trained_network, x, samples=samples, seed=PREDICTION_SEED)
-        return to_host(found.probs)
+        return to_float64_numpy(found.probs)
 
     def _logits(self, network: HeadedNetwork, x: np.ndarray) -> np.ndarray:
-        return to_host(models.pool_outputs(network, x).logits)
+        return to_float64_numpy(models.pool_outputs(network, x).logits)
 
 
 def _folds(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

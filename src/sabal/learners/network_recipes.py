@@ -68,7 +68,7 @@ class NetworkRecipe:
         check_choice(self.reduction, "reduction", ("mean", "sum"))
         if self.patience is not None:
             check_whole(self.patience, "patience")
-        check_whole(self.samples, "samples", least=0)
+        check_whole(self.samples, "samples", minimum=0)
         self._check_samples()
 
     def _check_network_options(self) -> None:

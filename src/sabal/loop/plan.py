@@ -48,9 +48,9 @@ class Plan:
         """Check the fields."""
         check_whole(self.initial, "initial")
         check_whole(self.batch, "batch")
-        check_whole(self.rounds, "rounds", least=0)
+        check_whole(self.rounds, "rounds", minimum=0)
         check_choice(self.first, "first", ("random", "typiclust"))
-        check_whole(self.seed, "seed", least=0)
+        check_whole(self.seed, "seed", minimum=0)
         if self.target_accuracy is not None:
             check_number(self.target_accuracy, "target_accuracy")
         if self.stable_rounds is not None:

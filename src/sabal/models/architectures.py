@@ -270,7 +270,7 @@ def build(
                 f"options of {name}: {', '.join(known)}", option, "leave it out or rename it"
             )
     shape = tuple(check_whole(length, "input_shape") for length in input_shape)
-    classes = check_whole(classes, "classes", least=2)
+    classes = check_whole(classes, "classes", minimum=2)
     with seeded_torch(seed, Stream.WEIGHTS):
         network: Network = kind(shape, classes, **options)
     network.recipe = {

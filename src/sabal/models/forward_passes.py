@@ -135,7 +135,7 @@ class _Pool:
         move_to_device(network, device)
         self.items: InputArray = check_items(x, network)
         self.size = int(self.items.shape[0])
-        self.samples = check_whole(samples, "samples", least=0)
+        self.samples = check_whole(samples, "samples", minimum=0)
         self.batch_size = check_whole(batch_size, "batch_size")
         self.progress = progress
         self.posterior: ModelPosterior | None = None
@@ -197,7 +197,7 @@ class _Pool:
 
     def atoms(self) -> Atoms:
         """Return the atoms of the posterior, from one chunk of log-probabilities at a time."""
-        check_whole(self.samples, "samples", least=2)
+        check_whole(self.samples, "samples", minimum=2)
         atoms_NK = torch.empty(self.size, self.samples)
         variance_N, deviation_N = np.empty(self.size), np.empty(self.size)
         clipped = 0

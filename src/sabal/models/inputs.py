@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sabal.core.arrays import to_host
+from sabal.core.arrays import to_float64_numpy
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
 
@@ -105,7 +105,7 @@ def check_items(x: Any, network: HeadedNetwork, name: str = "x") -> InputArray:
 
 def check_labels(y: Any, n: int, classes: int, name: str = "y") -> Tensor:
     """Return labels as a tensor of n integers below `classes`."""
-    values = to_host(y)
+    values = to_float64_numpy(y)
     if values.shape != (n,) or not np.array_equal(values, np.floor(values)):
         raise InputError(
             f"`{name}` as one whole number for each of the {n} items",
@@ -123,7 +123,7 @@ def check_labels(y: Any, n: int, classes: int, name: str = "y") -> Tensor:
 
 def check_item_weights(weights: Any, n: int) -> np.ndarray:
     """Return importance weights: one finite number of at least 0 per item, not all of them 0."""
-    values = np.ones(n) if weights is None else to_host(weights)
+    values = np.ones(n) if weights is None else to_float64_numpy(weights)
     usable = values.shape == (n,) and np.all(np.isfinite(values)) and values.min() >= 0
     if not usable or not values.any():
         raise InputError(

@@ -27,7 +27,7 @@ class Stream(IntEnum):
 
 def stream_seed(seed: int, stream: Stream) -> int:
     """Return the seed of one stream, derived from the seed of everything."""
-    sequence = np.random.SeedSequence(check_whole(seed, "seed", least=0), spawn_key=(stream,))
+    sequence = np.random.SeedSequence(check_whole(seed, "seed", minimum=0), spawn_key=(stream,))
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
 
 

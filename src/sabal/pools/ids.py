@@ -16,7 +16,7 @@ from sabal.errors import FileError, InputError
 CHUNK = 65_536
 """Ids that are looked at together."""
 
-FEWEST_KEYS = 2**20
+MIN_KEYS = 2**20
 """Ids that are compared in one pass however little memory there is: 8 MB."""
 
 SUSPECTS = 1_000
@@ -84,7 +84,7 @@ class Ids:
         count = len(self)
         # Keys that were gathered are put together before they are sorted: twice 8 bytes each, and
         # only a share of the memory is for them.
-        passes = -(-count // max(FEWEST_KEYS, memory // (16 * SHARE)))
+        passes = -(-count // max(MIN_KEYS, memory // (16 * SHARE)))
         for turn in range(passes):
             kept = []
             for chunk in self._chunks():

@@ -27,7 +27,7 @@ from sabal.core.arrays import (
     row_norms_squared,
     segments_of,
     take_rows,
-    to_host,
+    to_float64_numpy,
     to_numpy,
     top_k,
 )
@@ -638,4 +638,4 @@ def gradient_variance(
 
 def float64_rows(pool: Pool, rows: np.ndarray) -> np.ndarray:
     """Return what tells some items apart, in NumPy and float64."""
-    return to_host(pool.coordinates_of(rows))
+    return to_float64_numpy(pool.coordinates_of(rows))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.arrays import Array, as_array, to_host, to_numpy
+from sabal.core.arrays import Array, as_array, to_float64_numpy, to_numpy
 from sabal.core.checks import (
     check_logits,
     check_number,
@@ -36,7 +36,7 @@ def fit_temperature(logits: Any, labels: Any) -> float:
     by a bounded search. Logits that separate the labels without an error are best at T = 0; some
     small T, from where on the likelihood no longer changes, comes back.
     """
-    logits_NC = to_host(check_logits(logits))
+    logits_NC = to_float64_numpy(check_logits(logits))
     n, classes = logits_NC.shape
     labels_N = _check_labels(labels, n, classes)
     centred_NC = logits_NC - logits_NC.max(axis=1, keepdims=True)
@@ -71,7 +71,7 @@ def cross_validated_temperature(
     from sklearn.model_selection import KFold, StratifiedKFold
     from sklearn.utils import _safe_indexing
 
-    folds = check_whole(folds, "folds", least=2)
+    folds = check_whole(folds, "folds", minimum=2)
     check_instance(estimator)
     y = np.asarray(y)
     rows = X.shape[0] if hasattr(X, "shape") else len(X)

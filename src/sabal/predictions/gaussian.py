@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.core.arrays import Array, as_array, namespace, row_chunks, to_host
+from sabal.core.arrays import Array, as_array, namespace, row_chunks, to_float64_numpy
 from sabal.core.checks import LARGEST_SQUARE, check_features, ends
 from sabal.core.rows import derived
 from sabal.errors import InputError
@@ -25,11 +25,11 @@ def predictive_variance(variances_NO: Array) -> np.ndarray:
     n, outputs = variances_NO.shape
     largest_O, sum_O = np.zeros(outputs), np.zeros(outputs)
     for rows in row_chunks(n, 8 * outputs):
-        largest_O = np.maximum(largest_O, to_host(variances_NO[rows]).max(axis=0))
+        largest_O = np.maximum(largest_O, to_float64_numpy(variances_NO[rows]).max(axis=0))
     # An output that is known everywhere says nothing. The largest first: a sum may overflow.
     largest_O[largest_O == 0] = 1.0
     for rows in row_chunks(n, 8 * outputs):
-        sum_O += (to_host(variances_NO[rows]) / largest_O).sum(axis=0)
+        sum_O += (to_float64_numpy(variances_NO[rows]) / largest_O).sum(axis=0)
     mean_O = np.where(sum_O > 0, sum_O / n, 1.0)
     return per_item(lambda s2_NO: np.sum(s2_NO / largest_O / mean_O, axis=1), variances_NO)
 

@@ -76,7 +76,7 @@ class Experiment:
         for label in self.strategies:
             _check_label(label)
             make_strategy(*self.strategy_of(label))
-        check_whole(self.validation, "validation", least=0)
+        check_whole(self.validation, "validation", minimum=0)
         if self.pool is not None:
             check_whole(self.pool, "pool")
         self._check_model()

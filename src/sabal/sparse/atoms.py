@@ -17,12 +17,12 @@ import numpy as np
 from sabal.core.arrays import (
     CACHE_BYTES,
     Array,
-    beside,
     namespace,
     per_row,
     row_chunks,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
     to_numpy,
 )
 from sabal.core.checks import LARGEST_SQUARE
@@ -175,7 +175,7 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
         row_bytes = 24 * samples * classes
         operator = Computed(make, size=n, row_bytes=row_bytes, recomputes_atoms=True)
     else:
-        operator = Dense(beside(atoms_NK, log_probs_NKC))
+        operator = Dense(to_backend_of(atoms_NK, log_probs_NKC))
     if variance_N.any():
         # Losses, of the size of the entropy, are rounded; what is left of them may be far smaller.
         loss, spread = entropy / n, float(np.sqrt(variance_N.mean()))
@@ -219,8 +219,8 @@ def curvature_atoms(
     n, dimensions = features_ND.shape
     width, unit = draws.u_CM.shape[1], draws.unit
     like = _float32(features_ND[:0])
-    u, v, uv = (beside(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
-    s, t = beside(draws.s_DM, like), beside(draws.t_DM, like)
+    u, v, uv = (to_backend_of(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
+    s, t = to_backend_of(draws.s_DM, like), to_backend_of(draws.t_DM, like)
     dispersion_unit = kind.unit(dispersion_NC)
     # Next to features that single precision cannot hold, the constant of the bias is nothing.
     constant = bias and unit < float(np.finfo(np.float32).max)
@@ -249,8 +249,8 @@ def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDra
     """
     n, dimensions = features_ND.shape
     frequencies = draws.omega_DF.shape[1]
-    omega_DF = beside(draws.omega_DF, _float32(features_ND[:0]))
-    centre_D = beside(draws.centre_D, features_ND)
+    omega_DF = to_backend_of(draws.omega_DF, _float32(features_ND[:0]))
+    centre_D = to_backend_of(draws.centre_D, features_ND)
     xp = namespace(features_ND)
     far = min(FURTHEST * draws.bandwidth, float(xp.finfo(features_ND.dtype).max))
 
@@ -259,7 +259,9 @@ def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDra
         centred_ND = xp.clip(_rows(features_ND, rows) - centre_D, -far, far)
         centred_ND /= draws.bandwidth
         phase_NF = _float32(centred_ND) @ omega_DF
-        return Fourier(phase_NF, beside(uncertainty_N[rows] / np.sqrt(frequencies), phase_NF))
+        return Fourier(
+            phase_NF, to_backend_of(uncertainty_N[rows] / np.sqrt(frequencies), phase_NF)
+        )
 
     def make(rows: Rows) -> Block:
         return phases(rows).dense()
@@ -274,7 +276,7 @@ def _rows(array: Array, rows: Rows) -> Array:
 
 
 def _given(label_probs_NC: Array | None, rows: Rows) -> np.ndarray | None:
-    return None if label_probs_NC is None else to_host(_rows(label_probs_NC, rows))
+    return None if label_probs_NC is None else to_float64_numpy(_rows(label_probs_NC, rows))
 
 
 def _float32(array: Array) -> Array:

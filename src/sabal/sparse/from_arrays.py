@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.arrays import as_array, generator, to_host
+from sabal.core.arrays import as_array, generator, to_float64_numpy
 from sabal.core.checks import check_choice
 from sabal.errors import InputError, SabalWarning
 from sabal.pools.pool import ArrayPool
@@ -146,7 +146,7 @@ def _problem(
 
 
 def _own_scores(uncertainty: Any, n: int) -> np.ndarray:
-    scores_N = to_host(as_array(uncertainty, "uncertainty"))
+    scores_N = to_float64_numpy(as_array(uncertainty, "uncertainty"))
     if scores_N.shape != (n,) or not np.all(np.isfinite(scores_N)) or scores_N.min() < 0:
         raise InputError(
             f"`uncertainty` as a name or one finite score of at least 0 for each of {n} items",

@@ -22,13 +22,13 @@ from array_api_compat import device, is_numpy_array
 from sabal.core.arrays import (
     CHUNK_BYTES,
     Array,
-    beside,
     namespace,
     row_chunks,
     row_norms_squared,
     segments_of,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
     to_numpy,
 )
 
@@ -150,7 +150,7 @@ class Block(Operator):
 
     def to_float64_numpy(self) -> Self:
         """The same atoms in NumPy float64."""
-        return self.with_factors(tuple(to_host(factor) for factor in self.factors))
+        return self.with_factors(tuple(to_float64_numpy(factor) for factor in self.factors))
 
     def to_numpy(self) -> Self:
         """The same atoms in NumPy, as precise as they are."""
@@ -175,25 +175,25 @@ class Dense(Block):
         return type(self)(*factors)
 
     def correlate(self, direction: np.ndarray) -> np.ndarray:
-        return to_host(self.atoms_NM @ beside(direction, self.atoms_NM))
+        return to_float64_numpy(self.atoms_NM @ to_backend_of(direction, self.atoms_NM))
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
         # Sums of float32 products are closed per chunk and added up in float64.
         total = np.zeros(self.atom_shape)
         for rows in row_chunks(self.size, self.row_bytes):
             chunk = self.atoms_NM[rows]
-            total += to_host(beside(weights_N[rows], chunk) @ chunk)
+            total += to_float64_numpy(to_backend_of(weights_N[rows], chunk) @ chunk)
         return total
 
     def norms_squared(self) -> np.ndarray:
         return row_norms_squared(self.atoms_NM)
 
     def products_with(self, row: int) -> np.ndarray:
-        return to_host(self.atoms_NM @ self.atoms_NM[row])
+        return to_float64_numpy(self.atoms_NM @ self.atoms_NM[row])
 
     def gram(self) -> np.ndarray:
         xp = namespace(self.atoms_NM)
-        return to_host(self.atoms_NM @ xp.matrix_transpose(self.atoms_NM))
+        return to_float64_numpy(self.atoms_NM @ xp.matrix_transpose(self.atoms_NM))
 
 
 class RankOne(Block):
@@ -237,14 +237,14 @@ class RankOne(Block):
         """<a_j, R> = x_j' R h_j, for all j at once ((H R') * X).sum(1)."""
         xp = namespace(self.left_NC)
         dimensions = self.right_ND.shape[1]
-        weights_DC = beside(direction[:, :dimensions].T, self.right_ND)
-        offset_C = beside(direction[:, dimensions], self.right_ND) if self.constant else None
+        weights_DC = to_backend_of(direction[:, :dimensions].T, self.right_ND)
+        offset_C = to_backend_of(direction[:, dimensions], self.right_ND) if self.constant else None
         result_N = np.empty(self.size)
         for rows in row_chunks(self.size, self.row_bytes):
             projected_NC = self.right_ND[rows] @ weights_DC
             if offset_C is not None:
                 projected_NC += offset_C
-            result_N[rows] = to_host(xp.vecdot(projected_NC, self.left_NC[rows]))
+            result_N[rows] = to_float64_numpy(xp.vecdot(projected_NC, self.left_NC[rows]))
         return result_N
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
@@ -254,10 +254,12 @@ class RankOne(Block):
         total = np.zeros(self.atom_shape)
         for rows in row_chunks(self.size, self.row_bytes):
             left_NC = self.left_NC[rows]
-            weighted_NC = left_NC * beside(weights_N[rows], left_NC)[:, None]
-            total[:, :dimensions] += to_host(xp.matrix_transpose(weighted_NC) @ self.right_ND[rows])
+            weighted_NC = left_NC * to_backend_of(weights_N[rows], left_NC)[:, None]
+            total[:, :dimensions] += to_float64_numpy(
+                xp.matrix_transpose(weighted_NC) @ self.right_ND[rows]
+            )
             if self.constant:
-                total[:, dimensions] += to_host(xp.sum(weighted_NC, axis=0))
+                total[:, dimensions] += to_float64_numpy(xp.sum(weighted_NC, axis=0))
         return total
 
     def norms_squared(self) -> np.ndarray:
@@ -269,8 +271,8 @@ class RankOne(Block):
 
     def products_with(self, row: int) -> np.ndarray:
         """<x_j (x) h_j, x_i (x) h_i> = (x_j' x_i) (h_j' h_i)."""
-        right_N = to_host(self.right_ND @ self.right_ND[row]) + float(self.constant)
-        return to_host(self.left_NC @ self.left_NC[row]) * right_N
+        right_N = to_float64_numpy(self.right_ND @ self.right_ND[row]) + float(self.constant)
+        return to_float64_numpy(self.left_NC @ self.left_NC[row]) * right_N
 
     def gram(self) -> np.ndarray:
         right_NN = Dense(self.right_ND).gram() + float(self.constant)
@@ -300,19 +302,21 @@ class Fourier(Block):
         xp = namespace(self.phase_NF)
         x_F, y_F = np.split(direction, 2)
         angle_F, radius_F = np.arctan2(y_F, x_F), np.hypot(x_F, y_F)
-        wave_NF = self.phase_NF - beside(angle_F, self.phase_NF)
+        wave_NF = self.phase_NF - to_backend_of(angle_F, self.phase_NF)
         wave_NF = np.cos(wave_NF, out=wave_NF) if is_numpy_array(wave_NF) else xp.cos(wave_NF)
-        return to_host(self.weight_N) * to_host(wave_NF @ beside(radius_F, self.phase_NF))
+        return to_float64_numpy(self.weight_N) * to_float64_numpy(
+            wave_NF @ to_backend_of(radius_F, self.phase_NF)
+        )
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
         xp = namespace(self.phase_NF)
-        weights_N = beside(weights_N * to_host(self.weight_N), self.phase_NF)
+        weights_N = to_backend_of(weights_N * to_float64_numpy(self.weight_N), self.phase_NF)
         waves = (weights_N @ wave(self.phase_NF) for wave in (xp.cos, xp.sin))
-        return np.concatenate([to_host(wave) for wave in waves])
+        return np.concatenate([to_float64_numpy(wave) for wave in waves])
 
     def norms_squared(self) -> np.ndarray:
         """cos^2 + sin^2 = 1: the norm is known without either."""
-        return to_host(self.weight_N) ** 2 * self.phase_NF.shape[1]
+        return to_float64_numpy(self.weight_N) ** 2 * self.phase_NF.shape[1]
 
     def products_with(self, row: int) -> np.ndarray:
         return self.dense().products_with(row)

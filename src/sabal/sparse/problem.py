@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from sabal.core.arrays import row_chunks, to_host
+from sabal.core.arrays import row_chunks, to_float64_numpy
 from sabal.core.checks import (
     check_budget,
     check_features,
@@ -64,7 +64,7 @@ class Problem:
     ) -> Problem:
         """Return Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units)."""
         atoms = check_features(atoms_NM, "atoms")
-        sigma2 = check_features(np.reshape(to_host(sigma2_N), (-1, 1)), "sigma2")[:, 0]
+        sigma2 = check_features(np.reshape(to_float64_numpy(sigma2_N), (-1, 1)), "sigma2")[:, 0]
         check_same_items(atoms=atoms, sigma2=sigma2)
         if sigma2.min() < 0:
             raise InputError(
@@ -206,7 +206,7 @@ class Problem:
         return adjusted, residual
 
     def _checked(self, indices: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
-        chosen, weights_S = np.asarray(indices), to_host(weights)
+        chosen, weights_S = np.asarray(indices), to_float64_numpy(weights)
         valid = chosen.ndim == 1 and chosen.dtype.kind in "iu" and chosen.shape == weights_S.shape
         if not valid or (chosen.size and (chosen.min() < 0 or chosen.max() >= self.size)):
             raise InputError(

@@ -68,7 +68,7 @@ class ProblemSpec:
             )
 
     def _check_width(self, width: int) -> None:
-        check_whole(width, "width", least=2)
+        check_whole(width, "width", minimum=2)
         if width > MAX_WIDTH:
             raise InputError(
                 f"`width` of at most {MAX_WIDTH:,}", f"{width:,}", "use fewer features"

@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 from array_api_compat import device
 
-from sabal.core.arrays import Array, beside, namespace, row_norms_squared, to_host, top_k
+from sabal.core.arrays import (
+    Array,
+    namespace,
+    row_norms_squared,
+    to_backend_of,
+    to_float64_numpy,
+    top_k,
+)
 from sabal.core.checks import check_flag, check_number
 from sabal.errors import InputError
 from sabal.pools.pool import ArrayPool
@@ -20,7 +27,7 @@ from sabal.strategies.fisher import Search, others
 
 SURE = 1e-12
 """sum_y p_y (1 - p_y) up to this is a prediction without doubt, and without information."""
-LEAST_RIDGE, MOST_RIDGE = 1e-8, 1e100
+MIN_RIDGE, MAX_RIDGE = 1e-8, 1e100
 """Bounds of lambda / mean ||h||^2: below, M^{-1} is rounding; above, its square underflows."""
 
 
@@ -54,7 +61,7 @@ class Bait(Strategy):
 
     def __post_init__(self) -> None:
         # It goes by the square of the features, which may be in any unit.
-        check_number(self.regularisation, "regularisation", above=0.0, most=1e300)
+        check_number(self.regularisation, "regularisation", above=0.0, maximum=1e300)
         check_flag(self.bias, "bias")
         check_number(self.memory_gib, "memory_gib", above=0.0)
         if check_number(self.oversample, "oversample") < 1:
@@ -67,7 +74,7 @@ class Bait(Strategy):
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Scores are what each item took off the trace when the forward pass picked it."""
         warnings: list[str] = []
-        probs_NC = to_host(pool.probs)
+        probs_NC = to_float64_numpy(pool.probs)
         probs_NC = probs_NC / probs_NC.sum(axis=1, keepdims=True)
         h_ND, h_LD, ridge = self._features(pool, probs_NC.shape[1], rng, warnings)
         doubt_N = (probs_NC * others(probs_NC)).sum(axis=1)
@@ -134,12 +141,12 @@ class Bait(Strategy):
         mean = float(np.concatenate([row_norms_squared(h) for h in arrays]).mean()) or 1.0
         h_ND, *h_LD = (h / math.sqrt(mean) for h in arrays)
         ridge = float(self.regularisation) / peak / peak / mean
-        if ridge < LEAST_RIDGE:
+        if ridge < MIN_RIDGE:
             warnings.append(
-                f"the regularisation was raised to {LEAST_RIDGE:g} of the mean squared norm of "
+                f"the regularisation was raised to {MIN_RIDGE:g} of the mean squared norm of "
                 "the features, next to which it was lost in rounding"
             )
-        ridge = min(max(ridge, LEAST_RIDGE), MOST_RIDGE)
+        ridge = min(max(ridge, MIN_RIDGE), MAX_RIDGE)
         return h_ND, h_LD[0] if h_LD else h_ND[:0], ridge
 
     def _that_fit(self, items: np.ndarray, probs_NC: np.ndarray, warnings: list[str]) -> np.ndarray:
@@ -162,7 +169,7 @@ def _widened(array: Array, projection_DD: np.ndarray | None, bias: bool) -> Arra
     xp = namespace(array)
     h_ND = xp.astype(array, xp.float64)
     if projection_DD is not None:
-        h_ND = h_ND @ beside(projection_DD, h_ND)
+        h_ND = h_ND @ to_backend_of(projection_DD, h_ND)
     if bias:
         ones_N1 = xp.ones((h_ND.shape[0], 1), dtype=xp.float64, device=device(array))
         h_ND = xp.concat([h_ND, ones_N1], axis=1)

@@ -22,11 +22,11 @@ import numpy as np
 from sabal.core.arrays import (
     CHUNK_BYTES,
     Array,
-    beside,
     namespace,
     row_chunks,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
     top_k,
 )
 from sabal.core.checks import check_number, check_whole
@@ -42,7 +42,7 @@ TIE = 1e-10
 NOISE = 2.0
 """A gain below this many standard errors cannot be told from zero."""
 
-MOST_AT_ONCE = 1024
+MAX_AT_ONCE = 1024
 """Gains brought up to date before asking again whether an outdated one may still be the best."""
 
 SLACK = 3.0
@@ -77,7 +77,7 @@ class BatchBald(Strategy):
 
     def __post_init__(self) -> None:
         check_whole(self.exact_configurations, "exact_configurations")
-        check_whole(self.samples, "samples", least=2)
+        check_whole(self.samples, "samples", minimum=2)
         if check_number(self.saturation, "saturation") >= 1:
             raise InputError(
                 "`saturation` below 1 (a share of log K)",
@@ -226,14 +226,14 @@ class Outcomes:
         entropy_KN = xp.matrix_transpose(_entropy(probs_NKC, xp))
         gain_N, square_N = np.zeros(n), np.zeros(n)
         for part in row_chunks(self.weight_M.size, 3 * 8 * n * classes):
-            posterior_MK = beside(self.posterior_MK[part], probs_NKC)
-            weight_M = beside(self.weight_M[part], probs_NKC)
+            posterior_MK = to_backend_of(self.posterior_MK[part], probs_NKC)
+            weight_M = to_backend_of(self.weight_M[part], probs_NKC)
             mixture_MNC = xp.reshape(posterior_MK @ probs_KX, (-1, n, classes))
             gain_MN = _entropy(mixture_MNC, xp) - posterior_MK @ entropy_KN
             # Never negative (Jensen); rounding may say otherwise.
             gain_MN = xp.clip(gain_MN, min=0.0)
-            gain_N += to_host(weight_M @ gain_MN)
-            square_N += to_host(weight_M @ gain_MN**2)
+            gain_N += to_float64_numpy(weight_M @ gain_MN)
+            square_N += to_float64_numpy(weight_M @ gain_MN**2)
         if self.exact:
             return gain_N, np.zeros(n)
         variance_N = np.maximum(square_N - gain_N**2, 0.0)
@@ -256,7 +256,7 @@ class _LazyGains:
         order = np.argsort(-bound_N, kind="stable")[: np.count_nonzero(~self.taken_N)]
         _, samples, classes = self.log_probs_NKC.shape
         bytes_per_item = 3 * 8 * classes * (samples + outcomes.weight_M.size)
-        step = min(max(8, CHUNK_BYTES // bytes_per_item), MOST_AT_ONCE)
+        step = min(max(8, CHUNK_BYTES // bytes_per_item), MAX_AT_ONCE)
         largest, done = -np.inf, 0
         while done < order.size and bound_N[order[done]] >= largest - TIE:
             block = order[done : done + step]
@@ -273,7 +273,7 @@ class _LazyGains:
 
 def _normalised_row(log_probs_NKC: Array, item: int) -> np.ndarray:
     """One item's log-probabilities, summing to 1 exactly: over many picks a shortfall adds up."""
-    return _normalised(to_host(take_rows(log_probs_NKC, np.array([item])))[0])
+    return _normalised(to_float64_numpy(take_rows(log_probs_NKC, np.array([item])))[0])
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:

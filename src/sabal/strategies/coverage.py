@@ -30,13 +30,13 @@ import numpy as np
 from sabal.core.arrays import (
     CACHE_BYTES,
     Array,
-    beside,
     namespace,
     power_of_two,
     row_chunks,
     row_norms_squared,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
     to_numpy,
     top_k,
 )
@@ -398,7 +398,7 @@ class _KeptRows:
 
 
 def _half_squares(points_MD: Array) -> Array:
-    return beside(row_norms_squared(points_MD) / 2.0, points_MD)
+    return to_backend_of(row_norms_squared(points_MD) / 2.0, points_MD)
 
 
 def resolution(
@@ -412,7 +412,7 @@ def resolution(
     size = points_MD.shape[0]
     order = rng.permutation(size)
     centres = order[: max(1, min(budget, size // 2))]
-    asked_QD = to_host(take_rows(points_MD, order[centres.size :][:NEAREST_OF]))
+    asked_QD = to_float64_numpy(take_rows(points_MD, order[centres.size :][:NEAREST_OF]))
     if not len(asked_QD):
         return 0.0
     squares_Q = _nearest_squares(asked_QD, points_MD, centres)
@@ -428,7 +428,7 @@ def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray)
     """Return the squared distance of each point to the nearest of some rows of the others."""
     nearest_Q = np.full(len(asked_QD), np.inf)
     for part in row_chunks(rows_R.size, 8 * len(asked_QD), CACHE_BYTES):
-        part_ED = to_host(take_rows(others_ED, rows_R[part]))
+        part_ED = to_float64_numpy(take_rows(others_ED, rows_R[part]))
         squares_QE = row_norms_squared(part_ED) - 2.0 * asked_QD @ part_ED.T
         nearest_Q = np.minimum(nearest_Q, squares_QE.min(axis=1))
     return nearest_Q + row_norms_squared(asked_QD)
@@ -444,7 +444,7 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
     points_MD = features_MD
     points_MD /= unit
     size = points_MD.shape[0]
-    mean_D = beside(Dense(points_MD).combine(np.full(size, 1.0 / size)), points_MD)
+    mean_D = to_backend_of(Dense(points_MD).combine(np.full(size, 1.0 / size)), points_MD)
     points_MD -= mean_D
     if labeled_LD is not None:
         xp = namespace(points_MD, labeled_LD)

@@ -9,7 +9,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sabal.core.arrays import Array, beside, namespace, row_chunks, take_rows, to_host
+from sabal.core.arrays import (
+    Array,
+    namespace,
+    row_chunks,
+    take_rows,
+    to_backend_of,
+    to_float64_numpy,
+)
 
 TIE = 1e-8
 """Gains this close (relatively) are equal: rounding must not tell duplicates apart."""
@@ -37,7 +44,7 @@ class Search:
         self.ridge = ridge
         self.labeled_CC = probs_NC.T @ probs_NC / -n
         np.fill_diagonal(self.labeled_CC, (probs_NC * others(probs_NC)).mean(axis=0))
-        self.labeled_DD = to_host(namespace(h_LD).matrix_transpose(h_LD) @ h_LD)
+        self.labeled_DD = to_float64_numpy(namespace(h_LD).matrix_transpose(h_LD) @ h_LD)
         self.fisher_PP = np.kron(self.labeled_CC, self.labeled_DD)
         _add_information(self.fisher_PP, h_ND, probs_NC)
         self.fisher_PP /= n + h_LD.shape[0]
@@ -113,7 +120,7 @@ class Search:
         With V = B (x) h and R R' = (I + sign V'KV)^{-1}, U = K V R and Y = Q V R - sign/2 U U'FU,
         for K F U = Q V R. As B sqrt(p) = 0, the first eigenvector of V'KV is no direction.
         """
-        h_D, p_C = to_host(self.h_ND[item]), self.probs_NC[item]
+        h_D, p_C = to_float64_numpy(self.h_ND[item]), self.probs_NC[item]
         classes, width = len(p_C), len(h_D)
         b_CC = np.diag(np.sqrt(p_C)) - np.outer(p_C, np.sqrt(p_C))
         kv_PC, qv_PC = (
@@ -159,9 +166,11 @@ class _Blocks:
         n, classes = self.probs_NC.shape
         width, directions = self.h_ND.shape[1], u_PJ.shape[1]
         both_CDJ = np.hstack([u_PJ, y_PJ]).reshape(classes, width, -1)
-        weights = beside(both_CDJ.transpose(1, 0, 2).reshape(width, -1), self.h_ND)
+        weights = to_backend_of(both_CDJ.transpose(1, 0, 2).reshape(width, -1), self.h_ND)
         for rows in row_chunks(n, 8 * (width + 6 * classes**2), CACHE_BYTES):
-            product = to_host(self.h_ND[rows] @ weights).reshape(-1, classes, 2 * directions)
+            product = to_float64_numpy(self.h_ND[rows] @ weights).reshape(
+                -1, classes, 2 * directions
+            )
             both_NCJ = self._times_b(product, rows)
             u_NCJ, y_NCJ = both_NCJ[:, :, :directions], both_NCJ[:, :, directions:]
             u_NJC = np.swapaxes(sign * u_NCJ, 1, 2)
@@ -227,9 +236,9 @@ def _quadratic(h_ND: Array, matrix_PP: np.ndarray, classes: int) -> np.ndarray:
     n, width = h_ND.shape
     result_NCC = np.empty((n, classes, classes))
     for c in range(classes):
-        block = beside(matrix_PP[c * width : (c + 1) * width, c * width :], h_ND)
+        block = to_backend_of(matrix_PP[c * width : (c + 1) * width, c * width :], h_ND)
         product = xp.reshape(h_ND @ block, (n, classes - c, width))
-        result_NCC[:, c, c:] = to_host(xp.sum(product * h_ND[:, None, :], axis=2))
+        result_NCC[:, c, c:] = to_float64_numpy(xp.sum(product * h_ND[:, None, :], axis=2))
         result_NCC[:, c:, c] = result_NCC[:, c, c:]
     return result_NCC
 
@@ -245,8 +254,8 @@ def _add_information(total_PP: np.ndarray, h_ND: Array, probs_NC: np.ndarray) ->
         for c in range(classes):
             row_NC = -p[:, c : c + 1] * p[:, c:]
             row_NC[:, 0] = p[:, c] * rest_NC[:, c]
-            outer = xp.reshape(beside(row_NC, h)[:, :, None] * h[:, None, :], (len(p), -1))
-            blocks_DCD = to_host(xp.matrix_transpose(h) @ outer).reshape(width, -1, width)
+            outer = xp.reshape(to_backend_of(row_NC, h)[:, :, None] * h[:, None, :], (len(p), -1))
+            blocks_DCD = to_float64_numpy(xp.matrix_transpose(h) @ outer).reshape(width, -1, width)
             total_CDCD[c, :, c:] += blocks_DCD
             total_CDCD[c + 1 :, :, c] += blocks_DCD[:, 1:].transpose(1, 2, 0)
 

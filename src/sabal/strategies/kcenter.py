@@ -13,13 +13,13 @@ import numpy as np
 
 from sabal.core.arrays import (
     Array,
-    beside,
     namespace,
     power_of_two,
     row_chunks,
     row_norms_squared,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
     to_numpy,
     top_k,
 )
@@ -85,7 +85,7 @@ class _FurthestFirst:
         self.count = 0 if labeled_LD is None else labeled_LD.shape[0]
         self.centres_ED = np.empty((self.count + picks, dimensions))
         if labeled_LD is not None:
-            self.centres_ED[: self.count] = to_host(labeled_LD) / self.unit
+            self.centres_ED[: self.count] = to_float64_numpy(labeled_LD) / self.unit
         self.bound_N, self.seen_N = np.full(n, np.inf), np.zeros(n, dtype=np.int64)
         self.chosen: list[int] = []
         self.squared: list[float] = []
@@ -93,7 +93,7 @@ class _FurthestFirst:
 
     def choose(self, item: int, squared: float = 0.0) -> None:
         """Make `item` a centre."""
-        self.centres_ED[self.count] = to_host(self.features_ND[item]) / self.unit
+        self.centres_ED[self.count] = to_float64_numpy(self.features_ND[item]) / self.unit
         self.count += 1
         self.chosen.append(item)
         self.squared.append(squared)
@@ -141,13 +141,13 @@ class _FurthestFirst:
         for group in np.array_split(by_age_K, min(8, rows_K.size)):
             rows = rows_K[group]
             raw_RD = take_rows(self.features_ND, rows)
-            block_KD[group] = to_host(raw_RD) / self.unit
-            centred_RD = raw_RD / self.unit - beside(self.mean_D, raw_RD)
+            block_KD[group] = to_float64_numpy(raw_RD) / self.unit
+            centred_RD = raw_RD / self.unit - to_backend_of(self.mean_D, raw_RD)
             for start in range(self.seen_N[rows[0]], self.count, CENTRES):
                 centres_PD = self.centres_ED[start : min(start + CENTRES, self.count)]
                 centred_PD = centres_PD - self.mean_D
-                norms_P = beside(row_norms_squared(centred_PD), raw_RD)
-                products_RP = centred_RD @ xp.matrix_transpose(beside(centred_PD, raw_RD))
+                norms_P = to_backend_of(row_norms_squared(centred_PD), raw_RD)
+                products_RP = centred_RD @ xp.matrix_transpose(to_backend_of(centred_PD, raw_RD))
                 nearest_R = to_numpy(xp.argmin(norms_P - 2.0 * products_RP, axis=1))
                 fresh_R = row_norms_squared(block_KD[group] - centres_PD[nearest_R])
                 self.bound_N[rows] = np.minimum(self.bound_N[rows], fresh_R)

@@ -10,13 +10,13 @@ import numpy as np
 
 from sabal.core.arrays import (
     Array,
-    beside,
     namespace,
     power_of_two,
     row_chunks,
     row_norms_squared,
     take_rows,
-    to_host,
+    to_backend_of,
+    to_float64_numpy,
 )
 
 CENTRES = 1024
@@ -35,11 +35,11 @@ class SquaredDistanceSampling:
 
     def __init__(self, left_NC: Array, features_ND: Array, bias: bool = False) -> None:
         self.left_NC, self.right_ND = left_NC, features_ND
-        self.unit = power_of_two(features_ND, least=float(bias))
+        self.unit = power_of_two(features_ND, minimum=float(bias))
         self.constant = (float(bias) / self.unit) ** 2
         right_N = np.empty(features_ND.shape[0])
         for rows in row_chunks(right_N.size, 8 * features_ND.shape[1]):
-            right_N[rows] = row_norms_squared(to_host(features_ND[rows]) / self.unit)
+            right_N[rows] = row_norms_squared(to_float64_numpy(features_ND[rows]) / self.unit)
         self.norms_N = row_norms_squared(self.left_NC) * (right_N + self.constant)
         self.chosen: list[int] = []
         self.squared: list[float] = []
@@ -63,14 +63,14 @@ class SquaredDistanceSampling:
         """Bring D^2 of every item up to date, with one product for all new picks."""
         xp = namespace(self.right_ND)
         left_PC, right_PD, norms_P = self._take(np.asarray(self.chosen[self.compared :]))
-        left_CP = beside(-2.0 * left_PC.T, self.left_NC)
-        right_DP = beside(right_PD.T / self.unit, self.right_ND)
-        norms_P = beside(norms_P, self.right_ND)
+        left_CP = to_backend_of(-2.0 * left_PC.T, self.left_NC)
+        right_DP = to_backend_of(right_PD.T / self.unit, self.right_ND)
+        norms_P = to_backend_of(norms_P, self.right_ND)
         rounding = ROUNDING * float(xp.finfo(self.right_ND.dtype).eps)
         for rows in row_chunks(weight_N.size, 8 * 2 * norms_P.shape[0]):
             right_NP = self.right_ND[rows] @ right_DP + self.constant
             gap_NP = right_NP * (self.left_NC[rows] @ left_CP) + norms_P
-            squared_N = self.norms_N[rows] + to_host(xp.min(gap_NP, axis=1))
+            squared_N = self.norms_N[rows] + to_float64_numpy(xp.min(gap_NP, axis=1))
             squared_N = np.where(squared_N > rounding * self.norms_N[rows], squared_N, 0.0)
             weight_N[rows] = np.minimum(weight_N[rows], squared_N)
         weight_N[self.chosen] = 0.0
@@ -114,4 +114,4 @@ class SquaredDistanceSampling:
     def _take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Both factors (features in `unit`s) and the squared norm, in float64."""
         left_RC, right_RD = take_rows(self.left_NC, rows), take_rows(self.right_ND, rows)
-        return to_host(left_RC), to_host(right_RD) / self.unit, self.norms_N[rows]
+        return to_float64_numpy(left_RC), to_float64_numpy(right_RD) / self.unit, self.norms_N[rows]

@@ -64,7 +64,7 @@ def load(
         If its files cannot be read or downloaded.
 
     """
-    check_whole(seed, "seed", least=0)
+    check_whole(seed, "seed", minimum=0)
     if name == "digits":
         return assemble(name, _digits(), class_names=DIGITS)
     if name in SOURCES:
