@@ -1,5 +1,5 @@
 # make setup   a .venv with everything (fast when nothing changed)
-# make demo    the main job on embedded data; installs the light core only
+# make demo    the main job on embedded data; installs no more than it needs, and no torch
 # make app     the labelling app on handwritten digits; prints its address
 # make test    lint, types and tests
 # make lint    style, types, risky calls (bandit), known vulnerabilities (pip-audit, with a network)
@@ -61,17 +61,17 @@ clean:
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable .
+	$(BIN)/python -m pip install --quiet --editable ".[simulate]"
 	touch $@
 
 .venv/app: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --editable ".[app]"
-	touch .venv/core $@
+	touch $@
 
 .venv/full: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --editable ".[torch,ray,app,docs,dev]"
+	$(BIN)/python -m pip install --quiet --editable ".[all,torch,ray,docs,dev]"
 	touch .venv/core .venv/app $@
 
 # An environment of its own: Label Studio pins other versions of what we use.

@@ -2,7 +2,7 @@
 
 A trained network gets a Laplace posterior over its last layer. `log_probs` are what 50 networks
 drawn from it say, the same 50 of every item of the pool; strategies that need a posterior work on
-them. Needs PyTorch (`pip install "sabal[torch]"`); runs in seconds on data that scikit-learn ships:
+them. Needs PyTorch (`pip install ".[torch]"`); runs in seconds on data that scikit-learn ships:
 
     python examples/bayesian_network.py
 """

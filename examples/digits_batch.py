@@ -25,7 +25,7 @@ from sklearn.manifold import TSNE
 from sklearn.model_selection import train_test_split
 
 import sabal
-from sabal.cli.terminal import evidence_table
+from sabal.cli.tables import evidence_table
 
 LABELED = 20
 BUDGET = 20

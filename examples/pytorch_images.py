@@ -2,7 +2,7 @@
 
 Any module with a named last linear layer will do: `sabal.models.Wrapped` finds the features that
 reach that layer. A small convolutional network starts from 40 labelled digits and gets 40 more,
-twice, chosen by Sabal or drawn at random. Needs PyTorch (`pip install "sabal[torch]"`); runs in
+twice, chosen by Sabal or drawn at random. Needs PyTorch (`pip install ".[torch]"`); runs in
 seconds on data that scikit-learn ships:
 
     python examples/pytorch_images.py

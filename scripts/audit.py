@@ -1,7 +1,7 @@
-"""Known vulnerabilities in what this package depends on, by `pip-audit`; part of `make lint`.
+"""Look up known vulnerabilities of the dependencies with `pip-audit`; part of `make lint`.
 
 The direct dependencies as they are installed here are looked up in a database on the internet.
-Where there is none within reach, that is said, and is no failure.
+Without a network the script says so and succeeds.
 
     python scripts/audit.py
 """
@@ -24,15 +24,15 @@ NO_NETWORK = "pip-audit: skipped, no network"
 
 
 def requirements(project: dict[str, Any]) -> list[str]:
-    """Every direct dependency that is installed, with its version."""
+    """Return every direct dependency that is installed, with its version."""
     wanted = [*project["dependencies"]]
     for extra in project["optional-dependencies"].values():
         wanted += extra
-    names = sorted({re.split(r"[^A-Za-z0-9._-]", each)[0].lower() for each in wanted})
+    names = {re.split(r"[^A-Za-z0-9._-]", each)[0].lower() for each in wanted}
     found = []
-    for name in names:
+    for name in sorted(names - {project["name"]}):  # an extra may name others of this project
         try:
-            # A build of one's own (+cpu) is audited as what it was built from.
+            # A local build (+cpu) is looked up by its public version.
             found.append(f"{name}=={version(name).partition('+')[0]}")
         except PackageNotFoundError:
             continue
@@ -40,7 +40,7 @@ def requirements(project: dict[str, Any]) -> list[str]:
 
 
 def audited(wanted: list[str]) -> list[dict[str, Any]]:
-    """What pip-audit says of each dependency; empty if it could ask nobody."""
+    """Return the findings of pip-audit for each dependency; empty without a network."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "requirements.txt"
         path.write_text("\n".join(wanted), encoding="utf-8")

@@ -98,7 +98,7 @@ def make_project(folder: Path, items: int, batch: int) -> Path:
 
 
 def memory_mb(process: int) -> float | None:
-    """What a process holds in memory; None where the system does not tell."""
+    """Return the memory of a process; None where the system does not report it."""
     try:
         status = Path(f"/proc/{process}/status").read_text()
     except OSError:

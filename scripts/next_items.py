@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 def filled(folder: Path, items: int, answered: int, overlap: int) -> Store:
-    """A store with one batch of all items, the first of which ann has answered."""
+    """Make a store with one batch of all items, the first of which ann has answered."""
     settings = Settings(
         name="next", classes=("a", "b"), kind="text", data="/none.csv", overlap=overlap
     )

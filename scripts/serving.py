@@ -22,7 +22,7 @@ END_SECONDS = 300
 
 @contextmanager
 def served(folder: Path) -> Iterator[tuple[str, int]]:
-    """The app over a project; gives its address and the number of the process."""
+    """Serve a project with the app; return its address and process id."""
     process = subprocess.Popen(  # noqa: S603  # nosec B603  # our own interpreter
         [sys.executable, "-c", SERVE, str(folder)], stdout=subprocess.PIPE, text=True
     )

@@ -8,15 +8,19 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 
 import numpy as np
 import pytest
+from packaging.requirements import Requirement
 
 import sabal
 
 ROOT = Path(__file__).parent.parent
 SOURCES = ROOT / "src"
+LARGEST_CORE = 260e6
+"""Bytes of the core and all that it depends on, without compiled bytecode."""
 
 
 def call(*words, **options):
@@ -36,20 +40,64 @@ def built(tmp_path_factory):
     return sdist, wheel
 
 
-@pytest.fixture(scope="module")
-def installed(built, tmp_path_factory):
-    """The commands of an environment with the wheel; what it depends on is borrowed from ours."""
-    folder = tmp_path_factory.mktemp("environment")
+def environment_of(wheel, folder):
+    """The folders of packages and of commands of an environment with nothing but `wheel`."""
     venv.create(folder, symlinks=True)
     place = sysconfig.get_path("purelib", vars={"base": folder, "platbase": folder})
     commands = Path(sysconfig.get_path("scripts", vars={"base": folder}))
     call(
         *(sys.executable, "-m", "pip", "--python", commands / "python", "install", "--quiet"),
-        *("--no-deps", "--no-index", "--no-compile", built[1]),
+        *("--no-deps", "--no-index", "--no-compile", wheel),
     )
+    return Path(place), commands
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    """The commands of an environment with the wheel; what it depends on is borrowed from ours."""
+    place, commands = environment_of(built[1], tmp_path_factory.mktemp("environment"))
     # A line adds a folder, and not what its own .pth files add: our checkout stays out of it.
-    Path(place, "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (place / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     return commands
+
+
+def requirements(wheel):
+    """What the wheel asks for."""
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        lines = archive.read(name).decode().splitlines()
+    words = "Requires-Dist: "
+    return [Requirement(line.removeprefix(words)) for line in lines if line.startswith(words)]
+
+
+def closure(wanted):
+    """The installed distributions that requirements need, and all that these need, by name."""
+    found, waiting = {}, list(wanted)
+    while waiting:
+        each = waiting.pop()
+        if each.name in found or (each.marker and not each.marker.evaluate({"extra": ""})):
+            continue
+        found[each.name] = distribution(each.name)
+        waiting += map(Requirement, found[each.name].requires or [])
+    return found
+
+
+@pytest.fixture(scope="module")
+def bare(built, tmp_path_factory):
+    """The commands of an environment with the wheel and what its core depends on, and no more."""
+    place, commands = environment_of(built[1], tmp_path_factory.mktemp("bare"))
+    ours = Path(sysconfig.get_path("purelib"))
+    for each in closure(requirements(built[1])).values():
+        for name in {file.parts[0] for file in each.files} - {"..", "__pycache__"}:
+            if not (place / name).exists():
+                (place / name).symlink_to(ours / name)
+    return commands
+
+
+def write_pool(folder):
+    rng = np.random.default_rng(0)
+    features, logits = rng.normal(size=(50, 4)), rng.normal(size=(50, 3))
+    np.savez(folder / "pool.npz", features=features, logits=logits)
 
 
 def sources():
@@ -62,6 +110,7 @@ def test_the_wheel_has_every_file_of_the_sources_and_nothing_else(built):
         files = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert files == sources()
     assert "sabal/py.typed" in files
+    assert {name.partition("/")[0] for name in files} == {"sabal"}
 
 
 def test_the_sdist_has_what_its_tests_need(built):
@@ -74,17 +123,58 @@ def test_the_sdist_has_what_its_tests_need(built):
     assert {f"examples/{path.name}" for path in (ROOT / "examples").iterdir()} <= files
 
 
-def test_the_command_runs_from_the_wheel(installed, tmp_path):
+def test_the_command_runs_from_the_wheel(installed, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
     where = call(installed / "python", "-c", "import sabal; print(sabal.__file__)", cwd=tmp_path)
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert sabal.__version__ in call(installed / "sabal", "--version", cwd=tmp_path)
     assert "select" in call(installed / "sabal", "--help", cwd=tmp_path)
-    rng = np.random.default_rng(0)
-    np.savez(
-        tmp_path / "pool.npz", features=rng.normal(size=(50, 4)), logits=rng.normal(size=(50, 3))
-    )
+    write_pool(tmp_path)
     call(installed / "sabal", "select", "pool.npz", "--budget", 5, "--out", "b.csv", cwd=tmp_path)
     assert len((tmp_path / "b.csv").read_text().splitlines()) == 6
+
+
+def test_the_core_and_all_it_depends_on_are_small(built):
+    bytecode = (".pyc", ".pyo")
+    size = sum(
+        file.locate().stat().st_size
+        for each in closure(requirements(built[1])).values()
+        for file in each.files
+        if file.suffix not in bytecode and file.locate().is_file()
+    )
+    assert size <= LARGEST_CORE
+
+
+def test_the_core_alone_chooses(bare, tmp_path, monkeypatch):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    write_pool(tmp_path)
+    answer = call(bare / "sabal", "select", "pool.npz", "--budget", 5, "--json", cwd=tmp_path)
+    assert '"strategy": "sabal"' in answer
+
+
+@pytest.mark.parametrize(
+    ("extra", "arguments"),
+    [
+        ("parquet", "select pool.parquet --budget 5"),
+        ("parquet", "select pool.npz --budget 5 --out batch.parquet"),
+        ("simulate", "simulate digits --out run"),
+        ("simulate", "simulate digits --model mlp --out run"),
+        ("app", "init project --data texts.csv --classes a,b"),
+        ("app", "label project --example"),
+        ("ray", "select pool.npz --budget 5 --engine ray"),
+    ],
+)
+def test_the_core_alone_names_what_is_missing(bare, built, tmp_path, monkeypatch, extra, arguments):
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    write_pool(tmp_path)
+    (tmp_path / "pool.parquet").write_bytes(b"PAR1")
+    answer = subprocess.run(
+        [bare / "sabal", *arguments.split()], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert answer.returncode == 2
+    [line] = answer.stderr.splitlines()
+    assert f'pip install "sabal[{extra}] @ {built[1].as_uri()}"' in line
+    assert {path.name for path in tmp_path.iterdir()} == {"pool.npz", "pool.parquet"}
 
 
 def test_importing_the_adapters_imports_none_of_the_other_packages():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-SOURCE = Path(__file__).parent.parent / "src"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src"
 FORBIDDEN_MODULES = {
     "pickle",
     "cPickle",
@@ -17,13 +18,13 @@ FORBIDDEN_MODULES = {
     "joblib",
 }
 MESSAGES = {"worker.py", "ray_crew.py", "scoring.py"}
-"""In pools/cluster, where Ray itself carries pickled objects between the processes of a run: these
+"""In pools/ray, where Ray itself carries pickled objects between the processes of a run: these
 three unpickle what another process of that run has just sent, and never a file."""
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen"}
 
 
 def source_files():
-    files = sorted(SOURCE.rglob("*.py"))
+    files = sorted([*SOURCE.rglob("*.py"), *(ROOT / "research").rglob("*.py")])
     assert len(files) > 200
     return files
 
@@ -57,7 +58,7 @@ def test_nothing_is_unpickled_evaluated_or_handed_to_a_shell():
                     assert "weights_only=True" in ast.unparse(node), where
                 if called.endswith((".load", ".save")) and called.startswith(("np.", "numpy.")):
                     assert {"allow_pickle"} & {keyword.arg for keyword in node.keywords}, where
-    assert unpickling == {SOURCE / "sabal" / "pools" / "cluster" / name for name in MESSAGES}
+    assert unpickling == {SOURCE / "sabal" / "pools" / "ray" / name for name in MESSAGES}
 
 
 def test_values_reach_the_database_as_parameters_only():

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from research import PROGRAM
+from sabal.core.threads import THREAD_VARIABLES
 
 LIBRARIES = ("sabal", "numpy", "scipy", "scikit-learn", "array-api-compat", "torch")
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def machine_facts() -> dict[str, Any]:
@@ -28,7 +28,7 @@ def machine_facts() -> dict[str, Any]:
         "memory_bytes": total_memory(),
         "python": platform.python_version(),
         "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
-        "threads": {name: os.environ[name] for name in THREADS if name in os.environ},
+        "threads": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
     }
 
 

@@ -20,7 +20,7 @@ WIDTH = 88
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = ["# Python reference", "Made from the code of this version."]
     for module, summary in MODULES.items():
         parts += [f"## {module}", summary]
@@ -29,7 +29,7 @@ def page() -> str:
 
 
 def public_names(module: str) -> dict[str, Any]:
-    """What `module` offers: its `__all__`, else what it defines without an underscore."""
+    """Return the public names of `module`: its `__all__`, else those without an underscore."""
     found = importlib.import_module(module)
     listed = getattr(found, "__all__", None)
     if listed is not None:
@@ -54,14 +54,14 @@ def undescribed(module: str) -> list[str]:
 
 
 def own_doc(thing: Any) -> str:
-    """The docstring that was written for `thing`; what a dataclass makes up is none."""
+    """Return the docstring written for `thing`, not the one that a dataclass generates."""
     doc = inspect.cleandoc(thing.__doc__ or "")
     made_up = inspect.isclass(thing) and doc.startswith(f"{thing.__name__}(")
     return "" if made_up else doc
 
 
 def parameters(thing: Any) -> list[str]:
-    """The names of the parameters of a function, or of a class when it is made."""
+    """Return the names of the parameters of a function, or of a class's constructor."""
     try:
         return [name for name in inspect.signature(thing).parameters if name != "self"]
     except ValueError:
@@ -95,7 +95,7 @@ def _attributes(thing: Any) -> list[str]:
 
 
 def _methods(thing: Any) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties that a class has of its own."""
+    """Return the public methods and properties that a class defines itself."""
     if inspect.isclass(thing):
         for name, it in vars(thing).items():
             plain = it.__func__ if isinstance(it, classmethod | staticmethod) else it
@@ -144,7 +144,7 @@ def _annotation(annotation: Any) -> str:
 
 
 def _markdown(doc: str, names: list[str]) -> str:
-    """A docstring as Markdown: lines that begin with `name:` are a list, indented ones are code."""
+    """Convert a docstring to Markdown: `name:` lines become a list, indented ones code."""
     blocks: list[list[str]] = []
     for paragraph in re.split(r"\n\s*\n", doc):
         lines = paragraph.splitlines()

@@ -11,7 +11,7 @@ from sabal.cli import app
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = ["# Command line", "Made from the code of this version; `--help` says the same."]
     parts += [_entry(path, command) for path, command in commands()]
     return "\n\n".join(parts) + "\n"

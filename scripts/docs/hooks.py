@@ -40,7 +40,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def with_examples(text: str) -> str:
-    """The page of the examples, with the examples themselves on it."""
+    """Return the page of the examples, with their source."""
     parts = [re.sub(r"\]\((\w+)\.py\)", r"](#\1)", text)]
     for path in sorted((ROOT / "examples").glob("*.py")):
         code = path.read_text(encoding="utf-8")

@@ -13,26 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 
 BANDS = {
-    "errors": "what everything stands on",
-    "labels": "what one item contributes",
-    "items": "the problem and its solvers",
-    "selection": "what is chosen, from which pool",
+    "errors": "foundations",
+    "predictions": "pools, and what a model says",
+    "strategies": "what is chosen",
     "models": "training, asking, and again",
-    "show": "what people run",
+    "simulate": "what people run",
 }
-"""The room that a band begins with, and what the band is about."""
+"""The first room of each band, and what the band is about."""
 
-PIPELINE = (
-    "pools",
-    "outputs",
-    "labels",
-    "atoms",
-    "problem",
-    "solvers",
-    "selection",
-    "oracle",
-    "models",
-)
+PIPELINE = ("pools", "predictions", "sparse", "strategies", "selection", "loop", "learners")
 """The rooms that a selection goes through, in order; then again from the pool."""
 
 LEFT, TOP, BAND, GAP = 252, 14, 54, 14
@@ -40,16 +29,16 @@ LETTER, PADDING, BETWEEN, BOX = 7.6, 20, 8, 28
 
 
 def rooms() -> list[str]:
-    """The rooms in the order in which the tests hold them."""
-    tree = ast.parse((ROOT / "tests" / "test_rooms.py").read_text())
+    """Return the rooms in the order that the tests enforce."""
+    tree = ast.parse((ROOT / "tests" / "test_house.py").read_text())
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "ROOMS":
-            return [name for name in ast.literal_eval(node.value) if name != "__init__"]
-    raise LookupError("no list ROOMS in tests/test_rooms.py")
+            return [name for name in ast.literal_eval(node.value) if not name.startswith("__")]
+    raise LookupError("no list ROOMS in tests/test_house.py")
 
 
 def banded() -> list[tuple[str, list[str]]]:
-    """(what the band is about, its rooms), from the ground up to what people run."""
+    """Return (title, rooms) of each band, from the foundations up to the commands."""
     bands: list[tuple[str, list[str]]] = []
     for room in rooms():
         if room in BANDS:
@@ -59,7 +48,7 @@ def banded() -> list[tuple[str, list[str]]]:
 
 
 def picture() -> str:
-    """The picture as SVG."""
+    """Return the picture as SVG."""
     bands, shapes, right = banded(), [], 0.0
     for row, (about, inside) in enumerate(bands):
         top = TOP + row * (BAND + GAP)

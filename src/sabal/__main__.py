@@ -1,7 +1,7 @@
-"""The `sabal` command from its first moment to its last: an interrupt never ends in a traceback.
+"""The `sabal` command from start to end: an interrupt never ends in a traceback.
 
-This module imports next to nothing, and `import sabal` loads its names on first use: importing
-NumPy and the command line takes long enough to be interrupted.
+This module imports almost nothing, and `import sabal` loads its names on first use: importing NumPy
+and the command line takes long enough to be interrupted.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    # Importing these takes its time, too.
+    # Importing these takes time, too.
     from collections.abc import Callable
     from types import FrameType
     from typing import Any, NoReturn
 
 INTERRUPTED = 130
-"""The exit code of a command that was interrupted, as shells have it."""
+"""The exit code of an interrupted command, as in shells."""
 
 
 class Interrupts:
-    """What Ctrl+C does: it interrupts a command once; otherwise it ends the process, at once.
+    """Handler of Ctrl+C: it interrupts a running command once; otherwise it ends the process.
 
-    Ending at once loses nothing. Before a command runs there is nothing to lose, and everything
-    that is written is whole or absent at any moment.
+    Ending the process loses nothing. Before a command runs there is nothing to lose, and every file
+    is complete or absent at any moment.
     """
 
     def __init__(self, name: str = "sabal") -> None:
@@ -41,7 +41,7 @@ class Interrupts:
 
 
 def end(name: str = "sabal") -> NoReturn:
-    """End the process here and now."""
+    """End the process immediately."""
     os.write(2, f"{name}: interrupted\n".encode())
     os._exit(INTERRUPTED)
 
@@ -69,7 +69,7 @@ def run_interruptible(load: Callable[[], Callable[[], None]], name: str) -> None
 
     """
     interrupts = Interrupts(name)
-    # A command in the background of a script is told to ignore interrupts, and goes on doing so.
+    # A command in the background of a script is started with interrupts ignored: keep it so.
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, interrupts)
         sys.unraisablehook = _unraisable
@@ -84,7 +84,7 @@ def run_interruptible(load: Callable[[], Callable[[], None]], name: str) -> None
 
 
 def _unraisable(told: Any) -> None:
-    """An interrupt that came while Python was tidying up is an interrupt all the same."""
+    """Treat an interrupt during the clean-up of objects as any other interrupt."""
     if issubclass(told.exc_type, KeyboardInterrupt):
         end()
     sys.__unraisablehook__(told)

@@ -1,4 +1,4 @@
-"""What goes wrong because of the caller, said in one line: expected, got, what to do."""
+"""Errors that the caller can fix, in one line: what was expected, what came, what to do."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import difflib
 from collections.abc import Iterable
 
 LONGEST_SHOWN = 100
-"""Characters of a value in a message."""
+"""Largest number of characters of a value in a message."""
 
 
 class SabalError(Exception):
-    """Something the caller can put right.
+    """Base class of the errors that the caller can fix.
 
-    The message is one line of three parts, also kept as attributes: what was expected, what came
-    instead, and what to do about it.
+    The message is one line of three parts, also kept as attributes.
+
+    Parameters
+    ----------
+    expected : str
+        What was expected.
+    got : str
+        What came instead.
+    fix : str
+        What to do about it.
     """
 
     def __init__(self, expected: str, got: str, fix: str) -> None:
@@ -43,24 +51,24 @@ class MissingPackageError(SabalError):
 
 
 class ClusterError(SabalError):
-    """A cluster that cannot be reached, or does not do its work."""
+    """A cluster that cannot be reached, or that fails."""
 
 
 class SabalWarning(UserWarning):
-    """The answer is what was asked for, but perhaps not what was hoped for."""
+    """The result is valid, but may not be what the caller hopes for."""
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "pick one of these") -> str:
-    """What to do about a wrong name: the one that it looks like, if there is one."""
+    """Return what to do about a wrong name: use the most similar of `known`, if there is one."""
     close = difflib.get_close_matches(name.lower(), list(known), n=1)
     return f"did you mean {close[0]!r}?" if close else otherwise
 
 
 def shown(value: object) -> str:
-    """What came, for a message: briefly, whatever it is."""
+    """Return a short text for any value, for a message."""
     try:
         text = repr(value)
-    except Exception:  # of another's class; or an int that Python will not print
+    except Exception:  # a foreign class, or an int that is too long for Python to print
         text = ""
     return text if 0 < len(text) <= LONGEST_SHOWN else f"a {type(value).__name__}"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.core.files import is_stream, write_text_whole, write_whole
 from sabal.errors import FileError
 
@@ -70,8 +71,8 @@ class Selection:
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the batch as Parquet; the evidence goes into the file's metadata as JSON."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        pa = import_optional("pyarrow", "parquet", "to write Parquet files")
+        pq = import_optional("pyarrow.parquet", "parquet", "to write Parquet files")
 
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
@@ -136,4 +137,6 @@ def check_destination(path: str | Path) -> str:
         )
     if os.path.isdir(target):
         raise FileError(f"to write {target}", "a folder of that name", "choose another name")
+    if ending == ".parquet":
+        import_optional("pyarrow", "parquet", "to write Parquet files")
     return ending

@@ -69,7 +69,8 @@ def test_the_command_starts_there():
 
 
 @pytest.mark.parametrize(
-    "name", ["sabal", "numpy", "sabal.predictions.calibration", "sabal.cli.labeling", "rich.table"]
+    "name",
+    ["sabal.cli", "numpy", "sabal.predictions.calibration", "sabal.cli.labeling", "rich.table"],
 )
 def test_while_it_loads(name):
     process = start(INTERRUPT_AN_IMPORT.format(name=name), "strategies")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from sabal.cli import waiting as waits
-from sabal.cli.waiting import waiting
+from sabal.core import terminal as core_terminal
+from sabal.core.terminal import waiting
 
 
 def terminal():
@@ -22,7 +22,7 @@ def terminal():
 
 
 def test_long_work_is_told_and_the_line_goes_away(monkeypatch):
-    monkeypatch.setattr(waits, "PATIENCE_SECONDS", 0)
+    monkeypatch.setattr(core_terminal, "PATIENCE_SECONDS", 0)
     console = terminal()
     with waiting("choosing 5 of [bold]7[/bold] items", console):
         while "choosing 5 of [bold]7[/bold] items" not in console.file.getvalue():
@@ -33,7 +33,7 @@ def test_long_work_is_told_and_the_line_goes_away(monkeypatch):
 
 @pytest.mark.parametrize("console", [terminal(), Console(file=io.StringIO())])
 def test_short_work_and_files_get_nothing(monkeypatch, console):
-    monkeypatch.setattr(waits, "PATIENCE_SECONDS", 600 if console.is_terminal else 0)
+    monkeypatch.setattr(core_terminal, "PATIENCE_SECONDS", 600 if console.is_terminal else 0)
     with waiting("choosing", console):
         pass
     assert console.file.getvalue() == ""
@@ -43,7 +43,8 @@ def test_select_tells_a_terminal_how_much_it_chooses_from(tmp_path):
     rng = np.random.default_rng(0)
     np.savez(tmp_path / "pool.npz", features=rng.normal(size=(300, 4)), logits=np.eye(300, 3))
     code = (
-        "from sabal.cli import main, waiting; waiting.PATIENCE_SECONDS = 0; "
+        "from sabal.cli import main; from sabal.core import terminal; "
+        "terminal.PATIENCE_SECONDS = 0; "
         "import sabal.cli.select as s; import time; choose = s.choose; "
         "s.choose = lambda *a: (time.sleep(0.5), choose(*a))[1]; main()"
     )

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from sabal import SabalError
+from sabal.core.extras import install_command
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.models import Network, VariationalLinear, Wrapped, build, fit, load, save
 
@@ -237,7 +238,7 @@ def test_without_torch_the_import_says_what_to_install():
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert answer.returncode == 1
     assert "MissingPackageError" in answer.stderr
-    assert 'pip install "sabal[torch]"' in answer.stderr
+    assert install_command("torch") in answer.stderr
 
 
 def assert_same_state(one, other):

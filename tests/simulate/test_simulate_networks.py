@@ -19,6 +19,7 @@ from typer.main import get_command
 
 from sabal import models
 from sabal.cli import app
+from sabal.core.extras import install_command
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.learners import network_learner as networks
 from sabal.learners.network_learner import NetworkLearner
@@ -339,4 +340,4 @@ def test_without_torch_one_line_says_what_to_install(tmp_path):
     )
     assert answer.returncode == 2, answer.stderr
     assert len(answer.stderr.strip().splitlines()) == 1
-    assert "sabal[torch]" in answer.stderr
+    assert install_command("torch") in answer.stderr

@@ -64,8 +64,8 @@ COMMAND = """
 """
 COMMAND_IMPORTS = (
     "from sabal.cli import main; import sabal.simulate.simulation, sabal.simulate.html_report, "
-    "sabal.labeling.exchange, sabal.labeling.project, sabal.pools, sabal.cli.terminal, sklearn.datasets, "
-    "sklearn.linear_model, matplotlib.figure, pyarrow.parquet"
+    "sabal.labeling.exchange, sabal.labeling.project, sabal.pools, sabal.cli.tables, "
+    "sklearn.datasets, sklearn.linear_model, matplotlib.figure, pyarrow.parquet"
 )
 
 

@@ -11,6 +11,7 @@ from research.bench.process import MEMORY, NOT_INSTALLED, NOT_TRIED, OVER, JobOu
 from research.bench.suite.measurement import MeasurementIndex
 from research.bench.suite.methods import GROWING, METHODS, SOLVED
 from research.bench.suite.scales import PARTS, PoolShape, SuiteScale
+from sabal.core.extras import install_command
 from sabal.errors import UnknownNameError, did_you_mean
 
 _SCRIPTS = Path(__file__).parent / "scripts"
@@ -100,7 +101,7 @@ def is_superfluous(task: PlannedMeasurement, found: MeasurementIndex) -> bool:
 def known_outcome(task: PlannedMeasurement, found: MeasurementIndex) -> JobOutcome | None:
     """Return the outcome to record without a run, if it is known."""
     if task.part == "cluster" and find_spec("ray") is None:
-        return JobOutcome(NOT_INSTALLED, 'ray is not installed: pip install "sabal[ray]"')
+        return JobOutcome(NOT_INSTALLED, f"ray is not installed: {install_command('ray')}")
     for row in found.of(task.part, task.method):
         if row.status in (OVER, MEMORY) and task.shape.covers(row.shape):
             return JobOutcome(NOT_TRIED, f"not tried: {row.status} at {row.shape}")

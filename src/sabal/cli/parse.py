@@ -1,4 +1,4 @@
-"""Values that come as text."""
+"""Values given as text on the command line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def parse_out(out: Path | None) -> Path:
 
 
 def parse_numbers(text: str, name: str) -> list[int]:
-    """Whole numbers with commas between; `name` is for the message."""
+    """Return the whole numbers in a comma-separated text; `name` is for messages."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -32,9 +32,19 @@ def parse_numbers(text: str, name: str) -> list[int]:
 def parse_options(
     texts: list[str], flag: str = "--option", example: str = "alpha=2.0"
 ) -> dict[str, Any]:
-    """name=value texts as keyword arguments; values are JSON, or words.
+    """Return name=value texts as keyword arguments.
 
-    flag, example: what the option is called and looks like, for the message.
+    Parameters
+    ----------
+    texts : list of str
+        Texts such as ``alpha=2.0``; a value is JSON, or else a word.
+    flag, example : str
+        The option that they were given with and an example of it, for messages.
+
+    Returns
+    -------
+    dict
+        Values by name; hyphens in names become underscores.
     """
     pairs = [_parse_option(text, flag, example) for text in texts]
     names = [name for name, _ in pairs]
@@ -56,7 +66,7 @@ def _parse_option(text: str, flag: str, example: str) -> tuple[str, Any]:
 
 
 def parse_engine(engine: str, **for_ray: Any) -> str:
-    """`local` or `ray`; `for_ray` are options, by name, that only the latter has."""
+    """Return the engine, `local` or `ray`; `for_ray` are options that only the latter has."""
     if engine not in ENGINES:
         raise InputError(f"--engine as {' or '.join(ENGINES)}", repr(engine), "pick one of these")
     for name, value in for_ray.items():
@@ -70,7 +80,7 @@ def parse_engine(engine: str, **for_ray: Any) -> str:
 
 
 def parse_names(text: str, flag: str) -> tuple[str, ...]:
-    """Names with commas between, blanks around them dropped, each once."""
+    """Return the names in a comma-separated text, without blanks or duplicates."""
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if not names:
         raise InputError(f"{flag} as names with commas between", repr(text), "name at least one")

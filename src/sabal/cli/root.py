@@ -1,4 +1,4 @@
-"""The command line's root: what every command hangs on, and how a mistake is told."""
+"""The root of the command line: the app of all commands, and how errors are reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ app = typer.Typer(
 
 
 def main() -> None:
-    """Run the command line; a user's mistake is one line on stderr and exit code 2."""
+    """Run the command line; an error of the user is one line on stderr and exit code 2."""
     run(app)
 
 
@@ -68,7 +68,7 @@ def run(app: typer.Typer, *, name: str = "sabal", prog_name: str | None = None) 
         _fail(f"{error.format_message().rstrip('.')}; try `{command} --help`", name=name)
     else:
         if result == INTERRUPTED:
-            # What the parser makes of an interrupt, without a word.
+            # The parser turns an interrupt into this exit code without a message.
             _fail("interrupted", INTERRUPTED, name=name)
         _flush(name)
         sys.exit(result if isinstance(result, int) else 0)
@@ -76,7 +76,7 @@ def run(app: typer.Typer, *, name: str = "sabal", prog_name: str | None = None) 
 
 @contextmanager
 def resumable(how: str, *, name: str = "sabal") -> Iterator[None]:
-    """Tell whoever interrupts a long command how to go on."""
+    """Say how to continue a long command that is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -84,7 +84,7 @@ def resumable(how: str, *, name: str = "sabal") -> Iterator[None]:
 
 
 def only_answers_on_stdout(engine: str) -> AbstractContextManager[Any]:
-    """While Ray is at work, which tells on standard output when a worker dies."""
+    """Keep the messages of Ray, which reports dying workers there, off standard output."""
     return redirect_stdout(sys.stderr) if engine == "ray" else nullcontext()
 
 

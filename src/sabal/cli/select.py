@@ -14,9 +14,9 @@ import typer
 from sabal.api import choose, select_pool
 from sabal.cli.parse import parse_engine, parse_options, parse_out
 from sabal.cli.root import app, only_answers_on_stdout
-from sabal.cli.waiting import waiting
 from sabal.core.arrays import to_numpy
 from sabal.core.files import is_standard_output
+from sabal.core.terminal import waiting
 from sabal.errors import FileError, InputError, SabalWarning
 from sabal.selection import check_destination
 
@@ -71,7 +71,7 @@ def select(
 
     Example: `sabal select pool.npz --budget 100 --out batch.csv`
     """
-    from sabal.cli.terminal import print_selection
+    from sabal.cli.tables import print_selection
     from sabal.pools import NAMES, read_pool
 
     options = parse_options(option or [])
@@ -121,7 +121,7 @@ def select(
 
 
 def _features_in(labeled: str | None) -> np.ndarray | None:
-    """The features that a file of labelled items has."""
+    """Read the features from a file of labelled items."""
     from sabal.pools import read_pool
 
     if labeled is None:
@@ -144,7 +144,7 @@ def strategies(
 
     Example: `sabal strategies --json`
     """
-    from sabal.cli.terminal import print_strategies, strategy_rows
+    from sabal.cli.tables import print_strategies, strategy_rows
 
     if as_json:
         print(json.dumps(strategy_rows()))

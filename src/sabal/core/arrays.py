@@ -1,15 +1,15 @@
-"""The caller's arrays: their library and device, conversions, ranking, chunks, generators.
+"""The caller's arrays: their library and device, conversions, ranking, chunks.
 
 Large arrays (pool rows by features or classes) stay in the caller's library, on the caller's
-device. What a pass over the pool brings back (a number per item, a handful of rows) is small, and
-is NumPy in float64 from then on.
+device. The result of a pass over the pool (a number per item, a few rows) is small, and is NumPy
+in float64 from then on.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from array_api_compat import (
@@ -21,38 +21,79 @@ from array_api_compat import (
     is_torch_array,
 )
 
-from sabal.errors import InputError, shown
+from sabal.errors import InputError
 
 Array = Any
 """An array of any library that follows the array API standard."""
 
 CHUNK_BYTES = 2 * 2**20
-"""Temporaries of a pass that multiplies matrices: large enough for BLAS, small for the machine."""
+"""Size of the temporaries of a pass that multiplies matrices: enough for BLAS to be efficient."""
 
 CACHE_BYTES = 2**20
-"""Temporaries of a pass that works entry by entry: they should stay in the processor's cache."""
+"""Size of the temporaries of an elementwise pass: they should stay in the processor's cache."""
 
 SEGMENTS = 64
-"""Sums over a pool are closed in so many parts, which never depend on who computes them.
+"""Number of parts in which a sum over a pool is computed, whatever computes it.
 
-So a pool in memory, on disk or on a cluster gives the same sums to the last digit, and what a
-cluster sends back does not grow with the pool.
+A pool in memory, on disk or on a cluster therefore gives the same sums to the last digit, and the
+messages of a cluster do not grow with the pool.
 """
 
-LARGEST_SEED = 2**63 - 1
-"""What the files of a selection can hold; a generator may be seeded with more."""
-
 SHORTEST_SEGMENT = 4096
-"""Rows below which a part is not worth having."""
+"""Smallest number of rows of such a part."""
+
+
+class LazyRows:
+    """Base class of rows that are read or computed on request; see `sabal.core.rows`.
+
+    They look like an array with one row per item as far as a pass over a pool needs it: a shape, a
+    dtype, a namespace, and `[rows]`, which returns a plain array.
+    """
+
+    shape: tuple[int, ...]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(
+            "these rows are not in memory: ask for some with [rows], or for all with rows.load()"
+        )
+
+
+def is_lazy(value: Any) -> bool:
+    """Return whether `value` is read or computed on request rather than in memory."""
+    return isinstance(value, LazyRows)
 
 
 def as_array(value: Any, name: str) -> Array:
-    """`value` as a floating-point array of the library it came in; lists and frames become NumPy.
+    """Return `value` as a floating-point array of its own library.
 
-    Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
+    Parameters
+    ----------
+    value : array_like
+        An array of any library, a list or a data frame; the latter two become NumPy.
+    name : str
+        Its name, for messages.
+
+    Returns
+    -------
+    array
+        Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
+        Lazy rows are returned as they are.
+
+    Raises
+    ------
+    InputError
+        If `value` is not a dense array of real numbers.
     """
-    if hasattr(value, "part"):
-        return value  # rows that are read when they are asked for (rows/)
+    if is_lazy(value):
+        return value
     array = _unwrapped(value, name)
     xp = array_namespace(array)
     if xp.isdtype(array.dtype, ("bool", "integral")):
@@ -107,7 +148,7 @@ def _unwrapped(value: Any, name: str) -> Array:
 
 
 def _from_nullable_frame(frame: Any, otherwise: np.ndarray) -> np.ndarray:
-    """A pandas frame of nullable numbers; gaps become NaN, and are refused as such later."""
+    """Convert a pandas frame of nullable numbers; gaps become NaN, which later checks refuse."""
     try:
         return np.asarray(frame.to_numpy(dtype=np.float64, na_value=np.nan))
     except (TypeError, ValueError):
@@ -115,7 +156,7 @@ def _from_nullable_frame(frame: Any, otherwise: np.ndarray) -> np.ndarray:
 
 
 def namespace(*arrays: Array) -> Any:
-    """The array API namespace of `arrays`, which must share one library and one device."""
+    """Return the array API namespace of `arrays`, which must share one library and one device."""
     given = [array for array in arrays if array is not None]
     try:
         xp = array_namespace(*given)
@@ -137,7 +178,7 @@ def namespace(*arrays: Array) -> Any:
 
 
 def to_numpy(array: Array) -> np.ndarray:
-    """`array` in main memory as NumPy, without a copy where that is possible."""
+    """Return `array` in main memory as NumPy, without a copy where possible."""
     if is_torch_array(array):
         return array.detach().cpu().numpy()
     if is_cupy_array(array):
@@ -146,12 +187,12 @@ def to_numpy(array: Array) -> np.ndarray:
 
 
 def to_float64_numpy(array: Array) -> np.ndarray:
-    """`array` as NumPy in float64: what everything small is computed in."""
+    """Return `array` as NumPy in float64, in which everything small is computed."""
     return np.asarray(to_numpy(array), dtype=np.float64)
 
 
 def to_backend_of(values: np.ndarray, reference: Array) -> Array:
-    """NumPy `values` in the library, on the device and in the dtype of `reference`."""
+    """Return NumPy `values` in the library, on the device and in the dtype of `reference`."""
     xp = array_namespace(reference)
     if is_numpy_array(reference):
         return values.astype(reference.dtype, copy=False)
@@ -159,16 +200,15 @@ def to_backend_of(values: np.ndarray, reference: Array) -> Array:
 
 
 def take_rows(array: Array, indices: np.ndarray) -> Array:
-    """The rows of `array` at `indices` (a copy), in the array's own library."""
-    # Rows on disk, and rows derived from others, have parts, and know how to be indexed.
-    if is_numpy_array(array) or hasattr(array, "part"):
+    """Return the rows of `array` at `indices` (a copy), in the array's own library."""
+    if is_numpy_array(array) or is_lazy(array):
         return array[indices]
     xp = array_namespace(array)
     return xp.take(array, xp.asarray(indices, device=device(array)), axis=0)
 
 
 def all_finite(array: Array) -> bool:
-    """Whether every entry is finite, at the cost of one sum when it is."""
+    """Return whether every entry is finite, at the cost of one sum if so."""
     if 0 in array.shape:
         return True
     xp = array_namespace(array)
@@ -183,7 +223,7 @@ def all_finite(array: Array) -> bool:
 
 
 def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Iterator[slice]:
-    """Slices that cover `rows` rows, each about `limit` bytes of temporaries at most."""
+    """Yield slices that cover `rows` rows, each of at most about `limit` bytes."""
     step = max(1, limit // max(1, bytes_per_row))
     for start in range(0, rows, step):
         yield slice(start, min(start + step, rows))
@@ -207,13 +247,16 @@ def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.nda
 
 
 def segments_of(rows: int) -> list[slice]:
-    """At most `SEGMENTS` slices that cover `rows` rows, of `SHORTEST_SEGMENT` rows or more."""
+    """Return at most `SEGMENTS` slices that cover `rows` rows, each of `SHORTEST_SEGMENT` or more.
+
+    The last one may be shorter.
+    """
     step = max(SHORTEST_SEGMENT, -(-rows // SEGMENTS))
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def top_k(scores: np.ndarray, k: int) -> np.ndarray:
-    """Indices of the `k` largest scores, largest first; of equal ones, the lower index first."""
+    """Return the indices of the `k` largest scores, largest first; ties go to the lower index."""
     n = scores.shape[0]
     if k == 0:
         return np.zeros(0, dtype=np.int64)
@@ -227,9 +270,10 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
 
 
 def power_of_two(*arrays: Array | None, minimum: float = 0.0) -> float:
-    """A unit in which squares neither overflow nor vanish, and dividing by which rounds nothing.
+    """Return a power of two near the largest absolute value of `arrays` and `minimum`.
 
-    Its reciprocal is finite in the dtype of every array.
+    In this unit squares neither overflow nor vanish, and dividing by it is exact. Its reciprocal is
+    finite in the dtype of every array.
     """
     given = [(array_namespace(a), a) for a in arrays if a is not None]
     largest = max(minimum, *(float(end) for xp, a in given for end in (xp.max(a), -xp.min(a))))
@@ -237,29 +281,3 @@ def power_of_two(*arrays: Array | None, minimum: float = 0.0) -> float:
         return 1.0
     unit = math.ldexp(1.0, math.frexp(largest)[1] - 1)
     return max(unit, *(float(xp.finfo(a.dtype).smallest_normal) for xp, a in given))
-
-
-def generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
-    """A NumPy generator from a seed, a generator (used as it is) or None (fresh entropy)."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    return np.random.default_rng(seed_of(random_state))
-
-
-def seed_of(random_state: int | np.random.Generator | None) -> int | None:
-    """The seed behind `random_state`: drawn afresh for None, unknowable for a generator.
-
-    Drawing it here rather than inside NumPy lets a result name the seed that repeats it.
-    """
-    if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
-    if isinstance(random_state, np.random.Generator):
-        return None
-    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
-    if not whole or not 0 <= random_state <= LARGEST_SEED:
-        raise InputError(
-            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or None",
-            shown(random_state),
-            "pass for instance random_state=0",
-        )
-    return int(random_state)

@@ -1,4 +1,4 @@
-"""Is this input usable? Each check returns the array to use, or raises with the reason."""
+"""Checks of input: each returns the value to use, or raises an `InputError` with the reason."""
 
 from __future__ import annotations
 
@@ -21,39 +21,39 @@ from sabal.core.arrays import (
 from sabal.errors import InputError, shown
 
 SUM_TOLERANCE = 1e-3
-"""How far a row of probabilities may be from summing to 1: room for float16 and long rows."""
+"""How far the sum of a row of probabilities may be from 1: room for float16 and long rows."""
 
 LARGEST_NUMBER = 1e100
-"""Of an option: its products with anything in a pool are finite."""
+"""Largest value of an option: products with anything in a pool stay finite."""
 
 LARGEST_WHOLE = 2**53
-"""Of an option that counts something: beyond, floats do not count in ones."""
+"""Largest value of an option that is a count: floats above it skip whole numbers."""
 
 LARGEST_SQUARE = 1e280
-"""Of the length of an atom: beyond, sums and products of them leave the range of float64."""
+"""Largest squared length of an atom: above it, sums and products overflow float64."""
 
 
 def check_features(value: Any, name: str = "features") -> Array:
-    """Features as an (n, d) array of finite numbers."""
+    """Return features as an (n, d) array of finite numbers."""
     return _finite(_with_axes(value, name, ("items", "dimensions")), name)
 
 
 def check_logits(value: Any, name: str = "logits") -> Array:
-    """Logits as an (n, classes) array of finite numbers."""
+    """Return logits as an (n, classes) array of finite numbers."""
     return _finite(_with_axes(value, name, ("items", "classes")), name)
 
 
 def check_probs(value: Any, name: str = "probs") -> Array:
-    """Probabilities as an (n, classes) array whose rows are distributions."""
+    """Return probabilities as an (n, classes) array whose rows are distributions."""
     probs_NC = _with_axes(value, name, ("items", "classes"))
     xp = namespace(probs_NC)
     sums_N, lowest = np.empty(probs_NC.shape[0]), np.inf
     ones_C = _ones(probs_NC)
     for rows in row_chunks(probs_NC.shape[0], 8 * probs_NC.shape[1]):
         chunk = probs_NC[rows]
-        # A product with ones is the fastest sum, and NaN and infinity show in it too.
+        # A product with ones is the fastest sum, and NaN and infinity show up in it, too.
         sums_N[rows] = to_float64_numpy(chunk @ ones_C)
-        # A minimum that forgets NaN: the sums remember it.
+        # `min` may lose a NaN here; the sums keep it.
         lowest = min(lowest, float(xp.min(chunk)))
     if not (lowest >= 0 and np.all(np.isfinite(sums_N))):
         _finite(probs_NC, name)
@@ -67,7 +67,10 @@ def check_probs(value: Any, name: str = "probs") -> Array:
 
 
 def check_log_probs(value: Any, name: str = "log_probs") -> Array:
-    """Posterior log-probabilities as an (n, samples, classes) array; -inf is a probability of 0."""
+    """Return posterior log-probabilities as an (n, samples, classes) array.
+
+    An entry of -inf is a probability of 0.
+    """
     log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
     xp = namespace(log_probs_NKC)
     n, samples, classes = log_probs_NKC.shape
@@ -92,7 +95,7 @@ def check_log_probs(value: Any, name: str = "log_probs") -> Array:
 
 
 def check_budget(budget: Any, n: int) -> int:
-    """The budget as an int between 1 and n."""
+    """Return the budget as an int between 1 and n."""
     whole = isinstance(budget, int | np.integer) and not isinstance(budget, bool)
     if not whole or budget < 1:
         raise InputError(
@@ -110,7 +113,7 @@ def check_budget(budget: Any, n: int) -> int:
 def check_number(
     value: Any, name: str, *, above: float | None = None, maximum: float = LARGEST_NUMBER
 ) -> float:
-    """A number of at least 0, or strictly above `above`, and of at most `maximum`."""
+    """Return a number of at least 0, or strictly above `above`, and of at most `maximum`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(
         value, bool
     )
@@ -126,7 +129,7 @@ def check_number(
 
 
 def check_whole(value: Any, name: str, *, minimum: int = 1) -> int:
-    """A whole number of at least `minimum`."""
+    """Return a whole number of at least `minimum`."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not minimum <= value <= LARGEST_WHOLE:
         raise InputError(
@@ -138,14 +141,14 @@ def check_whole(value: Any, name: str, *, minimum: int = 1) -> int:
 
 
 def check_flag(value: Any, name: str) -> bool:
-    """True or False, and nothing that merely counts as one."""
+    """Return True or False; other values that are truthy or falsy are refused."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"`{name}` as True or False", shown(value), "pass one of these")
     return bool(value)
 
 
 def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
-    """One of `choices`."""
+    """Return `value` if it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise InputError(
             f"`{name}` as one of {', '.join(choices)}", shown(value), "pick one of these"
@@ -154,7 +157,7 @@ def check_choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 
 def check_square(square: float, name: str) -> float:
-    """The squared length of rows of `name`, the largest or the mean, if it can be computed with."""
+    """Return a squared length of the rows of `name` (largest or mean) if it is small enough."""
     if not square <= LARGEST_SQUARE:
         raise InputError(
             f"`{name}` whose squared lengths are at most {LARGEST_SQUARE:g}",
@@ -165,7 +168,7 @@ def check_square(square: float, name: str) -> float:
 
 
 def check_same_items(**arrays: Array) -> int:
-    """The number of items that all `arrays` (by name) agree on."""
+    """Return the number of items that all `arrays` (by name) agree on."""
     sizes = {name: array.shape[0] for name, array in arrays.items() if array is not None}
     if len(set(sizes.values())) > 1:
         raise InputError(
@@ -177,7 +180,7 @@ def check_same_items(**arrays: Array) -> int:
 
 
 def check_same_classes(**arrays: Array) -> None:
-    """`arrays` (by name) must have the same number of classes on their last axis."""
+    """Check that `arrays` (by name) have the same number of classes on their last axis."""
     classes = {name: array.shape[-1] for name, array in arrays.items() if array is not None}
     if len(set(classes.values())) > 1:
         raise InputError(
@@ -188,7 +191,7 @@ def check_same_classes(**arrays: Array) -> None:
 
 
 def check_ids(ids: Any, n: int) -> np.ndarray:
-    """Distinct ids, one per item, as a NumPy array of integers or strings."""
+    """Return distinct ids, one per item, as a NumPy array of integers or strings."""
     try:
         values = np.asarray(list(ids))
     except (TypeError, ValueError):
@@ -265,7 +268,7 @@ def _finite(array: Array, name: str) -> Array:
 
 
 def _ones(array: Array) -> Array:
-    """A vector of ones to multiply the last axis of `array` with."""
+    """Return a vector of ones to multiply the last axis of `array` with."""
     return namespace(array).ones(array.shape[-1], dtype=array.dtype, device=device(array))
 
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and archives that are read without unpickling."""
+"""Files that are complete or absent, and archives that are read without unpickling."""
 
 from __future__ import annotations
 
@@ -40,19 +40,37 @@ BAD_ARCHIVE = (
     OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
     zipfile.BadZipFile, zlib.error, tokenize.TokenError,
 )  # fmt: skip
-"""What reading a damaged archive, or a damaged array in it, may raise.
+"""Exceptions that reading a damaged archive, or a damaged array in it, may raise.
 
 RuntimeError is an encrypted archive, or (as NotImplementedError) an unknown compression; NumPy's
-parser of headers lets TokenError through.
+header parser may raise TokenError.
 """
 
 
 def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` fill a temporary file, then put it at `path` in one step.
+    """Write a file so that it is either complete or absent.
 
-    A crash, a full disk or an error in `write` leaves what was at `path` as it was. Symbolic links
-    are followed, and a file that is replaced keeps its mode. Devices, pipes, sockets and open
-    descriptors cannot be replaced: the finished content is written to them.
+    `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk or
+    an error in `write` leaves what was at `path` as it was. Symbolic links are followed, and a file
+    that is replaced keeps its mode. Devices, pipes, sockets and open descriptors cannot be replaced:
+    the finished content is written to them.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file to write.
+    write : callable
+        Writes the content to the path that it is called with.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    FileError
+        If the file cannot be written.
     """
     target = Path(path)
     with told(target):
@@ -83,7 +101,7 @@ def write_text_whole(path: str | Path, text: str) -> Path:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those that it is in, unless it is there."""
+    """Make a folder and its parents unless they exist."""
     try:
         new = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
@@ -173,7 +191,7 @@ def cannot_write(target: Path, error: OSError) -> FileError:
 
 
 def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, np.ndarray]]:
-    """Every name in an .npz file, and those of its arrays that are called one of `names`."""
+    """Return every name in an .npz file, and its arrays with one of `names` by name."""
     if not path.is_file():
         raise FileError("an .npz file", f"no file at {path}", "check the path")
     try:
@@ -189,7 +207,7 @@ def read_npz(path: Path, names: Collection[str]) -> tuple[list[str], dict[str, n
 
 
 def unreadable_archive(path: Path, error: Exception) -> FileError:
-    """The error for an .npz file that makes no sense."""
+    """Return the error for an .npz file that cannot be read."""
     return FileError(
         f"readable arrays of numbers or strings in {path}",
         str(error) or type(error).__name__,

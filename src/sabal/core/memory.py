@@ -1,4 +1,4 @@
-"""Memory: how much a step takes, and how much of it somebody grants."""
+"""Memory: how much a step takes, and how much it may take."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sabal.errors import InputError
 PROCESS = Path("/proc/self")
 
 SHARE = 4
-"""A pool that takes more than one part in so many of the memory granted stays on disk."""
+"""A pool that takes more than 1 / SHARE of the memory allowed stays on disk."""
 
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?)b?\s*", re.ASCII | re.IGNORECASE)
 _LONGEST = 40
 
 
 class PeakMemory:
-    """The growth of the process's memory from here to its highest point, in megabytes.
+    """Growth of the process's memory from now to its peak.
 
-    Only Linux lets a process set its high-water mark back; elsewhere it cannot be told.
+    Only Linux lets a process reset its high-water mark; elsewhere the growth is not known.
     """
 
     def __init__(self) -> None:
         with contextlib.suppress(AttributeError, OSError, TypeError):
-            # What earlier steps gave back to glibc would be used again without a trace.
+            # Memory that earlier steps returned to glibc would be reused unnoticed.
             ctypes.CDLL(None).malloc_trim(0)
         self._before: int | None = None
         with contextlib.suppress(OSError):
@@ -37,7 +37,7 @@ class PeakMemory:
             self._before = _kilobytes("VmRSS")
 
     def megabytes(self) -> float | None:
-        """What the highest point so far lies above the start; None where it cannot be told."""
+        """Return the growth up to the peak so far; None if it is not known."""
         if self._before is None:
             return None
         highest = _kilobytes("VmHWM")
@@ -45,9 +45,24 @@ class PeakMemory:
 
 
 def parse_bytes(value: Any, name: str = "memory") -> int:
-    """A number of bytes out of `value`: 123456, "500 MB", "2GB", "1GiB" or "1.5g".
+    """Return a number of bytes from a number or a text.
 
-    A unit counts in thousands; with an i in it, as in GiB, in 1,024s.
+    Parameters
+    ----------
+    value : int or str
+        Such as 123456, "500 MB", "2GB", "1GiB" or "1.5g". Units are powers of 1,000; with an i, as
+        in GiB, powers of 1,024.
+    name : str
+        The name of the value, for messages.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    InputError
+        If `value` is not a positive number of bytes.
     """
     if isinstance(value, str):
         found = _AMOUNT.fullmatch(value) if len(value) <= _LONGEST else None

@@ -9,12 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 try:
+    import PIL  # noqa: F401
+    import safetensors  # noqa: F401
     import sqlalchemy  # noqa: F401
+    import tomli_w  # noqa: F401
 except ImportError as error:
-    from sabal.errors import MissingPackageError
+    from sabal.core.extras import missing_package
 
-    raise MissingPackageError(
-        "the packages of the labelling app", str(error), 'pip install "sabal[app]"'
+    raise missing_package(
+        error.name or "sqlalchemy", "app", "for the labelling app", error
     ) from None
 
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.core.files import make_folder, write_whole
 from sabal.labeling.creation import SETTINGS
 from sabal.labeling.project import Project
@@ -31,8 +32,8 @@ def make_example(folder: str | Path) -> Project:
 
 
 def _write_digits(folder: Path) -> Path:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "app", "to write the example")
+    pq = import_optional("pyarrow.parquet", "app", "to write the example")
     from PIL import Image
     from sklearn.datasets import load_digits
 

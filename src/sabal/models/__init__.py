@@ -4,13 +4,9 @@ try:
     import safetensors  # noqa: F401
     import torch  # noqa: F401
 except ImportError as error:
-    from sabal.errors import MissingPackageError
+    from sabal.core.extras import missing_package
 
-    raise MissingPackageError(
-        "PyTorch and safetensors for sabal.models",
-        str(error),
-        'pip install "sabal[torch]"',
-    ) from None
+    raise missing_package(error.name or "torch", "torch", "for sabal.models", error) from None
 
 from sabal.models.architectures import MLP, VGG16, LeNet5, Network, ResNet18, build
 from sabal.models.dropout import Dropout

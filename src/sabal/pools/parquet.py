@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.errors import FileError
 from sabal.pools.contents import PER_ITEM, Spec, unreadable
 from sabal.pools.sinks import Sink, Strings, Wanted
@@ -29,7 +30,7 @@ class ParquetPool:
     """A .parquet file, or a folder of them in the order of their names."""
 
     def __init__(self, path: Path) -> None:
-        import pyarrow.dataset as ds
+        ds = import_optional("pyarrow.dataset", "parquet", "to read Parquet files")
 
         self.path = path
         with _reading(path):

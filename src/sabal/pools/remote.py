@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.errors import FileError
 from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import PER_ITEM, Contents, check_names
@@ -63,8 +64,8 @@ class ParquetFile:
 
 def parquet_files(url: str) -> list[ParquetFile]:
     """The Parquet files at `url`: one, or a folder of them in the order of their names."""
-    import pyarrow.fs as fs
-    import pyarrow.parquet as pq
+    fs = import_optional("pyarrow.fs", "parquet", "to read pools at a URL")
+    pq = import_optional("pyarrow.parquet", "parquet", "to read pools at a URL")
 
     with reading(url):
         system, path = fs.FileSystem.from_uri(url)

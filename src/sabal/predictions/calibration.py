@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.arrays import Array, as_array, to_float64_numpy, to_numpy
+from sabal.core.arrays import Array, as_array, take_rows, to_float64_numpy, to_numpy
 from sabal.core.checks import (
     check_logits,
     check_number,
@@ -69,7 +69,6 @@ def cross_validated_temperature(
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
-    from sklearn.utils import _safe_indexing
 
     folds = check_whole(folds, "folds", minimum=2)
     check_instance(estimator)
@@ -98,8 +97,8 @@ def cross_validated_temperature(
     for train, held_out in splitter.split(np.zeros(y.size), class_N):
         if np.unique(class_N[train]).size < 2:
             continue
-        model = clone(estimator).fit(_safe_indexing(X, train), y[train])
-        probs_NC = np.asarray(model.predict_proba(_safe_indexing(X, held_out)), dtype=np.float64)
+        model = clone(estimator).fit(rows_at(X, train), y[train])
+        probs_NC = np.asarray(model.predict_proba(rows_at(X, held_out)), dtype=np.float64)
         columns = np.searchsorted(classes, model.classes_)
         known = np.isin(class_N[held_out], columns)
         # A class unknown to the clone has probability zero there.
@@ -108,6 +107,17 @@ def cross_validated_temperature(
         log_probs.append(log_probs_of(full_NC[known]))
         targets.append(class_N[held_out][known])
     return fit_temperature(np.concatenate(log_probs), np.concatenate(targets))
+
+
+def rows_at(X: Any, indices: np.ndarray) -> Any:
+    """Return the rows of `X` at `indices`: of an array, a sparse matrix, a frame or a list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[indices]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[indices]
+    if hasattr(X, "shape"):
+        return take_rows(X, indices)
+    return [X[index] for index in indices]
 
 
 def check_instance(estimator: Any) -> None:

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
+from sabal.core.threads import limit_threads
 from sabal.simulate.curves import Point
 
 Run = Callable[[], Iterable[Point]]
@@ -135,16 +136,3 @@ def _end_with_parent() -> None:
     if parent is not None:
         parent.join()
         os._exit(1)
-
-
-def limit_threads(count: int) -> None:
-    """Limit the threads of numerical libraries in this process.
-
-    Libraries that are loaded later, such as PyTorch, read the environment; those that are loaded
-    already are told.
-    """
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ[name] = str(count)
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(count)

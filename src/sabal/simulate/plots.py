@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sabal.core.extras import import_optional
 from sabal.core.files import write_whole
 from sabal.simulate.curves import BASELINE, Point, curves_of, mean_curve, summarise
 
 
 def draw_curves(points: Sequence[Point], title: str, path: Path) -> Path:
     """Draw mean accuracy over labels with a band of one standard deviation; random is dashed."""
-    import matplotlib
-
-    matplotlib.use("Agg")
+    import_optional("matplotlib", "plot", "to draw learning curves").use("Agg")
     import matplotlib.pyplot as plt
 
     # Names are text, even if they look like a formula.

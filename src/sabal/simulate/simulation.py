@@ -11,6 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from sabal.core.extras import import_optional
 from sabal.core.files import write_whole
 from sabal.errors import FileError
 from sabal.loop import Journal
@@ -31,6 +32,8 @@ def simulate(
     address: str | None = None,
 ) -> list[Point]:
     """Do the runs that are missing, then write the results of all; see `run_experiment`."""
+    for module in ("pyarrow", "matplotlib"):
+        import_optional(module, "simulate", "to write the results of a run")
     points = run_experiment(
         experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
     )
@@ -51,8 +54,8 @@ def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -
 
 def read_points(folder: Path) -> list[Point]:
     """Read the results of a run folder; raise a FileError if it has none."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "simulate", "to read the results of a run")
+    pq = import_optional("pyarrow.parquet", "simulate", "to read the results of a run")
 
     path = folder / "results.parquet"
     if not path.is_file():

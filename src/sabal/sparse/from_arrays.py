@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from sabal.core.arrays import as_array, generator, to_float64_numpy
+from sabal.core.arrays import as_array, to_float64_numpy
 from sabal.core.checks import check_choice
+from sabal.core.seeds import generator
 from sabal.errors import InputError, SabalWarning
 from sabal.pools.pool import ArrayPool
 from sabal.predictions import BY_LOSS

@@ -1,7 +1,7 @@
-"""Rows that are not in memory: read from a file, or computed from other rows, when asked for.
+"""Lazy rows: read from a file, or computed from other rows, on request.
 
-Both kinds look like an array of one row per item as far as a pass over a pool needs it: a shape,
-a dtype, a namespace, and `[rows]`, which answers with a plain array.
+Both kinds look like an array with one row per item as far as a pass over a pool needs it: a shape,
+a dtype, a namespace, and `[rows]`, which returns a plain array.
 """
 
 from sabal.core.rows.derived import DerivedRows, derived, is_stored, load

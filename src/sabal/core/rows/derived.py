@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from sabal.core.arrays import Array, row_chunks, take_rows, to_numpy
+from sabal.core.arrays import Array, LazyRows, is_lazy, row_chunks, take_rows, to_numpy
 from sabal.core.rows.stored import RawRows, bounds, row_numbers
 from sabal.errors import InputError
 
 
-class DerivedRows:
-    """Rows computed from other rows when asked for: `function(*(source[rows] ...))`.
+class DerivedRows(LazyRows):
+    """Rows computed from other rows on request: `function(*(source[rows] ...))`.
 
-    function: makes rows of `shape` and `dtype` from the same rows of every source, each for
-        itself. sources: arrays, or rows of either kind, of one library and device.
+    Parameters
+    ----------
+    function : callable
+        Makes rows of `shape` and `dtype` from the same rows of every source, each independently.
+    *sources : array
+        Arrays or lazy rows, of one library and device.
+    shape : tuple of int
+        The shape, rows first.
+    dtype
+        The dtype of the rows.
     """
 
     def __init__(
@@ -40,11 +48,6 @@ class DerivedRows:
             )
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
     def nbytes(self) -> int:
         """What all rows would take in memory."""
         size = getattr(self.dtype, "itemsize", None) or np.dtype(self.dtype).itemsize
@@ -52,23 +55,17 @@ class DerivedRows:
 
     @property
     def device(self) -> Any:
-        """Where the rows come out."""
+        """The device of the rows once they are computed."""
         return device(self.sources[0])
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return array_namespace(self.sources[0])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TypeError("these rows are not computed yet: ask for [rows], or all with rows.load()")
 
     def __repr__(self) -> str:
         return f"DerivedRows(shape={self.shape}, dtype={self.dtype}, of={list(self.sources)})"
 
     def __getitem__(self, rows: slice | np.ndarray) -> Array:
-        """Some rows: a slice with step 1, or any row numbers in any order."""
+        """Compute some rows: a slice with step 1, or row numbers in any order."""
         if isinstance(rows, slice):
             between = slice(*bounds(rows, len(self)))
             return self._function(*(source[between] for source in self.sources))
@@ -76,10 +73,10 @@ class DerivedRows:
         return self._function(*(take_rows(source, numbers) for source in self.sources))
 
     def part(self, start: int, stop: int) -> DerivedRows:
-        """The rows from `start` up to `stop`, still to be computed."""
+        """Return the rows from `start` up to `stop`, still to be computed."""
         start, stop = bounds(slice(start, stop), len(self))
         sources = (
-            source.part(start, stop) if hasattr(source, "part") else source[start:stop]
+            source.part(start, stop) if is_lazy(source) else source[start:stop]
             for source in self.sources
         )
         shape = (stop - start, *self.shape[1:])
@@ -87,7 +84,7 @@ class DerivedRows:
 
 
 def derived(function: Callable[[Array], Array], source: Array) -> Array:
-    """`function` of every row of `source`; for rows on disk, when they are asked for."""
+    """Apply `function` to every row of `source`; for rows on disk, on request."""
     if not is_stored(source):
         return function(source)
     sample = function(source[:0])
@@ -97,14 +94,14 @@ def derived(function: Callable[[Array], Array], source: Array) -> Array:
 
 
 def is_stored(array: Any) -> bool:
-    """Whether `array` is read from a file when asked for, or derived from some that are."""
+    """Return whether `array` is read from a file on request, or derived from rows that are."""
     if isinstance(array, DerivedRows):
         return any(is_stored(source) for source in array.sources)
     return isinstance(array, RawRows)
 
 
 def load(rows: Array) -> np.ndarray:
-    """All of `rows`, of any kind, in memory as NumPy."""
+    """Return all of `rows`, of any kind, in memory as NumPy."""
     if isinstance(rows, RawRows):
         return rows[:]
     if not isinstance(rows, DerivedRows):

@@ -1,4 +1,4 @@
-"""Rows in a file: read, and never mapped, because mapped pages count as memory in use."""
+"""Rows in a file: read, never mapped, because mapped pages count as memory in use."""
 
 from __future__ import annotations
 
@@ -7,30 +7,35 @@ import threading
 import weakref
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from array_api_compat import numpy as compat_numpy
 
-from sabal.core.arrays import as_array, row_chunks, to_numpy
+from sabal.core.arrays import LazyRows, as_array, row_chunks, to_numpy
 from sabal.errors import FileError, InputError
 
 READ_BYTES = 4 * 2**20
-"""The buffer for rows that cannot be read straight to where they belong."""
+"""Size of the buffer for rows that cannot be read straight to their destination."""
 
 GAP_BYTES = 32 * 2**10
-"""Reading over so much that nobody asked for is cheaper than asking twice."""
+"""Reading over a gap of this size is cheaper than a second read."""
 
 
 class DataFile:
-    """A file that is opened when it is first read, by every process for itself.
+    """A file that is opened when it is first read, by each process separately.
 
-    owner: what must live as long as the file is wanted, such as the folder it is in; it stays
-        behind when this is sent to another process.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    owner : object, optional
+        An object that has to live as long as the file is needed, such as its temporary folder. It
+        is not sent to other processes.
     """
 
     def __init__(self, path: str | Path, owner: object = None) -> None:
-        # Another process may work in another folder.
+        # Another process may have another working directory.
         self.path = os.path.abspath(path)
         self.owner = owner
         self._descriptor: int | None = None
@@ -40,7 +45,7 @@ class DataFile:
         return DataFile, (self.path,)
 
     def read_into(self, target: np.ndarray, offset: int) -> None:
-        """Fill `target`, an array of bytes, with what is at `offset`; safe from any thread."""
+        """Fill `target`, an array of bytes, from `offset` on; thread-safe."""
         descriptor, view, done = self._open(), target.data, 0
         while done < len(view):
             try:
@@ -66,10 +71,21 @@ class DataFile:
             return self._descriptor
 
 
-class RawRows:
-    """Rows of one region of a file as they are written there, but for the order of bytes.
+class RawRows(LazyRows):
+    """Rows of one region of a file as they are written there, except for the byte order.
 
-    shape: the rows first. dtype: of the entries in the file. offset: where they begin.
+    Parameters
+    ----------
+    path : str, Path or DataFile
+        The file.
+    shape : tuple of int
+        The shape, rows first.
+    dtype
+        The dtype of the entries in the file.
+    offset : int, default=0
+        The byte at which the rows begin.
+    owner : object, optional
+        See `DataFile`.
     """
 
     device = "cpu"
@@ -105,36 +121,25 @@ class RawRows:
         return self._file.path
 
     @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    @property
     def nbytes(self) -> int:
-        """What all rows would take in memory."""
+        """The size of all rows in memory."""
         return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return compat_numpy
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
-        raise TypeError("these rows are on disk: read some with [rows], or all with rows.load()")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._file.path!r}, shape={self.shape}, dtype={self.dtype})"
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Some rows as a new array: a slice with step 1, or any row numbers in any order."""
+        """Read some rows as a new array: a slice with step 1, or row numbers in any order."""
         if isinstance(rows, slice):
             start, stop = bounds(rows, len(self))
             return self._between(start, stop)
         return self._gathered(row_numbers(rows, len(self)))
 
     def part(self, start: int, stop: int) -> Self:
-        """The rows from `start` up to `stop`, still in the file."""
+        """Return the rows from `start` up to `stop`, still in the file."""
         start, stop = bounds(slice(start, stop), len(self))
         return type(self)(
             self._file,
@@ -163,7 +168,7 @@ class RawRows:
         order = np.argsort(numbers, kind="stable")
         numbers = numbers[order]
         buffer = self._buffer(int(numbers[-1] - numbers[0]) + 1)
-        # A lone row goes straight to its place, where nothing has to be converted.
+        # A single row is read straight to its place if nothing has to be converted.
         places = None
         if self.dtype == self._stored:
             places = _bytes(found).reshape(numbers.size, self._row_bytes)
@@ -178,39 +183,39 @@ class RawRows:
         return found
 
     def _runs(self, numbers: np.ndarray) -> Iterator[tuple[int, int]]:
-        """Stretches of sorted row `numbers`, each to be read at once: near-by, and not too many."""
-        most = max(1, READ_BYTES // self._row_bytes)
+        """Yield runs of sorted row `numbers` to read at once: close together, not too many."""
+        longest = max(1, READ_BYTES // self._row_bytes)
         far = max(1, GAP_BYTES // self._row_bytes) + 1
         starts = [0, *(np.flatnonzero(np.diff(numbers) > far) + 1).tolist()]
         for first, last in zip(starts, [*starts[1:], numbers.size], strict=True):
-            while numbers[last - 1] - numbers[first] >= most:
-                split = first + int(np.searchsorted(numbers[first:last], numbers[first] + most))
+            while numbers[last - 1] - numbers[first] >= longest:
+                split = first + int(np.searchsorted(numbers[first:last], numbers[first] + longest))
                 yield first, split
                 first = split
             yield first, last
 
     def _read(self, buffer: np.ndarray, start: int, count: int) -> np.ndarray:
-        """Rows as they are in the file, in `buffer`, which the next call fills again."""
+        """Read rows as they are in the file into `buffer`, which the next call overwrites."""
         target = buffer[: count * self._row_bytes]
         self._file.read_into(target, self._offset + start * self._row_bytes)
         return target.view(self._stored).reshape(count, *self.shape[1:])
 
     def _buffer(self, rows: int) -> np.ndarray:
-        most = max(1, READ_BYTES // self._row_bytes)
-        return np.empty(min(rows, most) * self._row_bytes, dtype=np.uint8)
+        longest = max(1, READ_BYTES // self._row_bytes)
+        return np.empty(min(rows, longest) * self._row_bytes, dtype=np.uint8)
 
     def _room(self, rows: int) -> np.ndarray:
         shape = (rows, *self.shape[1:])
-        # Strings of no characters at all: NumPy would make room for one.
+        # Strings without characters: NumPy would allocate room for one.
         make = np.zeros if self._row_bytes == 0 else np.empty
         return make(shape, dtype=self.dtype)
 
 
 class StoredRows(RawRows):
-    """Rows of numbers in one raw region of a file, read when asked for.
+    """Rows of numbers in one raw region of a file, read on request.
 
-    They come in the dtype that `as_array` would widen them to, so that what is computed does not
-    depend on whether a pool is in memory.
+    They have the dtype that `as_array` would widen them to, so that results do not depend on
+    whether a pool is in memory.
     """
 
     def _handed_out(self, stored: np.dtype) -> np.dtype:
@@ -218,7 +223,7 @@ class StoredRows(RawRows):
 
 
 def bounds(rows: slice, length: int) -> tuple[int, int]:
-    """The first row of a slice, and the one after its last."""
+    """Return the first row of a slice, and the one after its last."""
     start, stop, step = rows.indices(length)
     if step != 1:
         raise TypeError(f"rows are read in order: expected a slice with step 1, got {rows}")
@@ -226,7 +231,7 @@ def bounds(rows: slice, length: int) -> tuple[int, int]:
 
 
 def row_numbers(rows: Any, length: int) -> np.ndarray:
-    """Row numbers in any order, as NumPy; a row counts from the start only."""
+    """Return row numbers in any order as NumPy; negative ones are refused."""
     numbers = to_numpy(rows)
     if numbers.ndim != 1 or (numbers.dtype.kind not in "iu" and numbers.size):
         raise TypeError(f"expected a slice or a list of row numbers, got {type(rows).__name__}")

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sabal.core.extras import import_optional
 from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, FileRow, RowValues, check_size
@@ -165,8 +166,8 @@ def parse_json(data: bytes, where: str) -> Any:
 
 def write_parquet(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
     """Return the rows as a Parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "app", "to write Parquet files")
+    pq = import_optional("pyarrow.parquet", "app", "to write Parquet files")
 
     table = pa.table(
         {
@@ -181,8 +182,8 @@ def write_parquet(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
 
 def read_parquet(data: bytes, source: str) -> list[FileRow]:
     """Return the rows of a Parquet file; unknown columns are not read."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "app", "to read Parquet files")
+    pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
 
     try:
         file = pq.ParquetFile(io.BytesIO(data))

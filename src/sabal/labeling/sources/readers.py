@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.errors import FileError
 from sabal.labeling.sources.item_source import ItemSource, make_source
 
@@ -213,8 +214,8 @@ def _cell(value: Any, name: str, path: Path) -> str:
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "app", "to read Parquet files")
+    pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
 
     try:
         with pq.ParquetFile(path) as file:

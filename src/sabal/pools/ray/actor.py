@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.threads import limit_threads
 from sabal.errors import ClusterError, InputError, SabalError
 from sabal.pools.pool import Shard
 from sabal.pools.ray.id_keys import keys_of, repeated
 from sabal.pools.ray.shard_sources import ShardSource
-
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
@@ -99,15 +98,3 @@ def shard_keys(shard: Shard, bucket: int, buckets: int) -> np.ndarray:
         return np.zeros(0, dtype=np.uint64)
     keys = keys_of(shard.ids, shard.pool.size)
     return keys[(keys >> np.uint64(32)) % np.uint64(buckets) == bucket]
-
-
-def limit_threads(count: int) -> None:
-    """Limit BLAS threads: there are as many workers as CPUs.
-
-    Libraries that are loaded later read the environment; those that are here already are told.
-    """
-    for name in THREADS:
-        os.environ[name] = str(count)
-    from threadpoolctl import threadpool_limits
-
-    threadpool_limits(count)

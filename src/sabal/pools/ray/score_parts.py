@@ -14,6 +14,7 @@ import numpy as np
 
 from sabal.core.arrays import as_array, to_numpy
 from sabal.core.checks import check_same_items
+from sabal.core.extras import import_optional
 from sabal.core.files import write_whole
 from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import PER_ITEM
@@ -138,8 +139,8 @@ def _column(column: Any, name: str) -> np.ndarray:
 
 def write_scores(part: Part, score: Score, batch_size: int, path: Path) -> tuple[int, str]:
     """Score a part and write it to a Parquet file; how many rows, and what columns it has."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+    pa = import_optional("pyarrow", "ray", "to write Parquet files")
+    pq = import_optional("pyarrow.parquet", "ray", "to write Parquet files")
 
     rows, schema = 0, None
 

@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from sabal.errors import ClusterError, MissingPackageError
+from sabal.core.extras import missing_package
+from sabal.errors import ClusterError
 
 CONNECT_SECONDS = 10.0
 """How long an address may take to answer at all. Ray itself would try for minutes."""
@@ -25,8 +26,8 @@ def ray_module() -> Any:
     """Ray, if it is installed."""
     try:
         import ray
-    except ImportError:
-        raise _missing("ray") from None
+    except ImportError as error:
+        raise missing_package("ray", "ray", "to work on a cluster", error) from None
     return ray
 
 
@@ -36,16 +37,8 @@ def ray_data_module() -> Any:
     try:
         import ray.data
     except ImportError as error:
-        raise _missing(f"ray[data] ({error.name or error})") from None
+        raise missing_package(error.name or "ray.data", "ray", "for Ray Data", error) from None
     return ray.data
-
-
-def _missing(package: str) -> MissingPackageError:
-    return MissingPackageError(
-        f"the package {package} to work on a cluster",
-        "a Python without it",
-        'pip install "sabal[ray]"',
-    )
 
 
 @contextlib.contextmanager

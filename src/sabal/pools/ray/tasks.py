@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from sabal.core.threads import limit_threads
 from sabal.errors import ClusterError, SabalError
-from sabal.pools.ray.actor import limit_threads
 from sabal.pools.ray.session import cpus_of_cluster, ray_module, session
 
 Item = TypeVar("Item")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from sabal.core.checks import check_features, check_same_items
-from sabal.errors import InputError, MissingPackageError
+from sabal.errors import InputError
 
 Kind = Literal["images", "features", "texts"]
 Arrays = dict[str, np.ndarray]
@@ -159,18 +158,6 @@ def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray
     rank_N = np.arange(y.size) - np.repeat(np.cumsum(count_C) - count_C, count_C)
     is_test_N = rank_N < np.repeat(taken_C, count_C)
     return rng.permutation(by_class[~is_test_N]), rng.permutation(by_class[is_test_N])
-
-
-def needed(module: str, package: str, purpose: str) -> Any:
-    """Import a module of an optional package."""
-    try:
-        return importlib.import_module(module)
-    except ImportError:
-        raise MissingPackageError(
-            f"the package {package}, to {purpose}",
-            "an installation without it",
-            'run: pip install "sabal[data]"',
-        ) from None
 
 
 def as_labels(words: Sequence[str]) -> np.ndarray:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from sabal.core.extras import import_optional
 from sabal.core.files import read_npz, write_whole
 from sabal.errors import FileError
-from sabal.simulate.datasets.dataset import PARTS, Arrays, needed
+from sabal.simulate.datasets.dataset import PARTS, Arrays
 from sabal.simulate.datasets.file_formats import read_cifar10, read_cifar100, read_mnist, read_svhn
 
 CHUNK_BYTES = 2**16
@@ -173,7 +174,7 @@ def _fetch(name: str, file: str, folder: Path, progress: bool) -> Path:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
-    pooch = needed("pooch", "pooch", f"download {name}")
+    pooch = import_optional("pooch", "data", f"to download {name}")
     pooch.get_logger().setLevel("WARNING")
     console = Console(stderr=True)
     source = SOURCES[name]

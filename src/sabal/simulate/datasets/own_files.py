@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from sabal.core.checks import check_whole
+from sabal.core.extras import import_optional
 from sabal.errors import FileError, InputError
-from sabal.simulate.datasets.dataset import PARTS, Arrays, as_labels, needed, split_parts
+from sabal.simulate.datasets.dataset import PARTS, Arrays, as_labels, split_parts
 
 ENDINGS = (
     ".bmp", ".gif", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp",
@@ -28,7 +29,7 @@ VOCABULARY = 50_000
 def image_arrays(folder: Path, size: int, seed: int, progress: bool) -> Arrays:
     """Read a folder with a sub-folder of images for every class, resized to `size` x `size` RGB."""
     check_whole(size, "image_size")
-    image_module = needed("PIL.Image", "pillow", "read images")
+    image_module = import_optional("PIL.Image", "data", "to read images")
     files, words = _image_files(folder)
     x = np.empty((len(files), size, size, 3), dtype=np.uint8)
     for index, file in enumerate(_with_progress(files, progress)):

@@ -19,9 +19,9 @@ SHOWN_ITEMS = 10
 def print_selection(
     selection: Selection, saved_to: Path | None, *, on_stderr: bool = False
 ) -> None:
-    """The batch (its first items), what it is worth beside a random one, and any warnings.
+    """Print the first items of a batch, a comparison with random ones, and any warnings.
 
-    on_stderr: the batch itself was written to standard output.
+    With `on_stderr`, the batch itself was written to standard output.
     """
     console = Console(stderr=on_stderr)
     table = Table(title=f"{len(selection)} items chosen by {selection.strategy}")
@@ -49,7 +49,7 @@ def print_selection(
 
 
 def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
-    """Objective, bias and variance of batches (evidence by name), and what finding them took."""
+    """Return a table of the objective, bias, variance and cost of batches (evidence by name)."""
     table = Table(title="Evidence (objective and bias: lower is better; variance: higher)")
     table.add_column("batch")
     columns = {
@@ -72,7 +72,7 @@ def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
 
 
 def strategy_rows() -> list[dict[str, Any]]:
-    """Every strategy as a dictionary of what a table of them shows."""
+    """Return a dictionary for each strategy with the columns of the table of strategies."""
     return [
         {
             "name": name,
@@ -86,7 +86,7 @@ def strategy_rows() -> list[dict[str, Any]]:
 
 
 def print_strategies() -> None:
-    """The table of strategies."""
+    """Print the table of strategies."""
     table = Table(title="Strategies (n items, b chosen, d features, C classes, K samples)")
     for name in ("name", "needs", "paper", "cost"):
         table.add_column(name)

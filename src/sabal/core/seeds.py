@@ -1,0 +1,63 @@
+"""Seeds and the random number generators made from them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sabal.errors import InputError, shown
+
+RandomState = int | np.random.Generator | None
+"""What a caller may pass as `random_state`."""
+
+MAX_SEED = 2**63 - 1
+"""The largest seed that the files of a selection can hold; a generator may have a larger one."""
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return a NumPy generator.
+
+    Parameters
+    ----------
+    random_state : int, numpy.random.Generator or None
+        A seed, a generator (returned as it is) or None (fresh entropy).
+
+    Returns
+    -------
+    numpy.random.Generator
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(seed_of(random_state))
+
+
+def seed_of(random_state: RandomState) -> int | None:
+    """Return the seed behind `random_state`.
+
+    Parameters
+    ----------
+    random_state : int, numpy.random.Generator or None
+        As in `generator`.
+
+    Returns
+    -------
+    int or None
+        A new seed if `random_state` is None: drawing it here rather than inside NumPy lets a result
+        name the seed that repeats it. None for a generator, whose seed is not known.
+
+    Raises
+    ------
+    InputError
+        If `random_state` is none of these, or a seed out of range.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    if isinstance(random_state, np.random.Generator):
+        return None
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state <= MAX_SEED:
+        raise InputError(
+            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or None",
+            shown(random_state),
+            "pass for instance random_state=0",
+        )
+    return int(random_state)
