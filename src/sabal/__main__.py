@@ -66,7 +66,6 @@ def run_interruptible(load: Callable[[], Callable[[], None]], name: str) -> None
         Imports the command line, and returns the function that runs it.
     name : str
         What a line on standard error begins with.
-
     """
     interrupts = Interrupts(name)
     # A command in the background of a script is started with interrupts ignored: keep it so.

@@ -62,7 +62,6 @@ def serve(
     ------
     InputError
         If the host or port cannot be used, or the token is not valid.
-
     """
     listener = _listen(host, port)
     # A name may resolve to another address than it suggests: both must be loopback.
