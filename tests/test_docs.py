@@ -108,6 +108,16 @@ def test_commands_in_a_sentence_exist(page):
 
 
 @each_page
+def test_files_in_a_sentence_exist(page):
+    for path in re.findall(
+        r"\b(?:tests|scripts|examples|research|src)/[\w/*.-]*\w", prose_of(page)
+    ):
+        assert list(ROOT.glob(path)), path
+    for path in re.findall(r"`(sabal/[\w/]+(?:\.py)?)/?`", prose_of(page)):
+        assert (ROOT / "src" / path).exists(), path
+
+
+@each_page
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose_of(page)):
         if "://" not in target:
