@@ -27,7 +27,7 @@ STRATEGIES = ("sabal", "sabal-greedy", "bald", "random")
 
 
 def trained(x: np.ndarray, y: np.ndarray) -> models.Network:
-    """Return a small dense network, trained from the same initial weights every time."""
+    """A small dense network, trained from the same initial weights every time."""
     network = models.build("mlp", (64,), 10, seed=SEED, hidden=(64,))
     models.fit(network, x, y, epochs=50, optimizer="adam", lr=1e-2, seed=SEED)
     return network

@@ -34,7 +34,7 @@ PICTURE = Path("demo") / "digits.png"
 
 
 def train(features: np.ndarray, labels: np.ndarray) -> LogisticRegression:
-    """Train the model that the demonstration is about."""
+    """The model that the demonstration is about."""
     return LogisticRegression(max_iter=1000).fit(features, labels)
 
 
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def draw(pool_x: np.ndarray, probs: np.ndarray, batches: dict[str, sabal.Selection]) -> None:
-    """Draw the chosen digits with their weights, and the pool on a plane with them marked."""
+    """The chosen digits with their weights, and the pool on a plane with the chosen ones marked."""
     plane = TSNE(init="pca", random_state=SEED).fit_transform(pool_x)
     two_best = np.sort(probs, axis=1)[:, -2:]
     undecided = 1 - (two_best[:, 1] - two_best[:, 0])

@@ -33,7 +33,7 @@ def answers(digits: np.ndarray) -> np.ndarray:
 def learning_curve(
     features: np.ndarray, labels: np.ndarray, strategy: str, seed: int
 ) -> list[float]:
-    """Return the share of right answers, before the first batch and after every one."""
+    """The share of right answers, before the first batch and after every one."""
     order = np.random.default_rng(seed).permutation(len(features))
     pool, test = order[:POOL], order[POOL:]
     labeled, shares = pool[:LABELED], []

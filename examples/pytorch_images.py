@@ -51,7 +51,7 @@ class Digits(nn.Module):
 
 
 def trained(images: np.ndarray, labels: np.ndarray) -> models.Wrapped:
-    """Train a fresh network on what is labelled; your own training loop would do as well."""
+    """A fresh network, trained on what is labelled; your own training loop would do as well."""
     torch.manual_seed(SEED)
     network = models.Wrapped(Digits(), last_layer="classifier")
     models.fit(
@@ -61,7 +61,7 @@ def trained(images: np.ndarray, labels: np.ndarray) -> models.Wrapped:
 
 
 def accuracy(network: models.Wrapped, images: np.ndarray, labels: np.ndarray) -> float:
-    """Return the share of images that the network names correctly."""
+    """The share of images that the network names correctly."""
     with torch.no_grad():
         answers = network(torch.from_numpy(images)).argmax(dim=1).numpy()
     return float(np.mean(answers == labels))

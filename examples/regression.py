@@ -25,7 +25,7 @@ STRATEGIES = ("sabal", "kcenter", "random")
 def learning_curve(
     features: np.ndarray, target: np.ndarray, strategy: str, seed: int
 ) -> list[float]:
-    """Return the error on the patients held out, before the first batch and after every one."""
+    """The error on the patients held out, before the first batch and after every one."""
     order = np.random.default_rng(seed).permutation(len(features))
     pool, test = order[:POOL], order[POOL:]
     labeled, errors = pool[:LABELED], []

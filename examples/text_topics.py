@@ -71,7 +71,7 @@ def texts(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(known: np.ndarray, labels: np.ndarray, body: Pipeline) -> Pipeline:
-    """Return a classifier on top of a representation that is fitted already."""
+    """A classifier on top of a representation that is fitted already."""
     head = LogisticRegression(C=10.0, max_iter=500).fit(body.transform(known), labels)
     return make_pipeline(body, head)
 
