@@ -48,7 +48,6 @@ def predictive_mean(log_probs: Any) -> Array:
     -------
     array of shape (n, classes)
         The predictive distribution of every item.
-
     """
     return mean_probs(check_log_probs(log_probs))
 

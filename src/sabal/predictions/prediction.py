@@ -47,7 +47,6 @@ class Prediction(ABC):
         The score that weighs items unless another is asked for; 0 where the model is certain.
     bounded : bool
         Whether no entry of m_j - t(y) exceeds 1.
-
     """
 
     loss: ClassVar[str]
@@ -91,7 +90,6 @@ class Prediction(ABC):
         ----------
         temperature : float, optional
             Makes the label distribution from the prediction where it is not given itself.
-
         """
         if self.label_name in self.arrays:
             return self.arrays[self.label_name]
@@ -113,7 +111,6 @@ class Prediction(ABC):
         ----------
         kind : str, optional
             One of `uncertainties`; `default_uncertainty` by default.
-
         """
         kind = kind or self.default_uncertainty
         if kind not in self._scores:

@@ -94,7 +94,6 @@ def gradient_atoms(
         How the label varies; `label_NC` by default.
     deviation : bool
         Whether D_j is wanted, which may take a while.
-
     """
     xp = namespace(features_ND)
 

@@ -57,7 +57,6 @@ class Ranking:
             <a_j, gamma r> with the residual r.
         bonus, curvature : array
             See `Terms`.
-
         """
         gradient = -2.0 * (self.terms.beta + product)
         if self.score == "first-order":
@@ -89,7 +88,6 @@ class Greedy:
         all of it, and that is Algorithm 1 again.
     memory : int, optional
         Bytes that candidates may take; a share of what the inputs take by default.
-
     """
 
     score: str = "optimal-step"

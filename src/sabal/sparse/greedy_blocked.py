@@ -47,7 +47,6 @@ class Schedule:
         Bytes for candidates at least, and where the size of the inputs is not known.
     pass_bytes : int
         What the blocks of a pass take, and products of matrices by themselves.
-
     """
 
     per_pick: float = 10

@@ -52,7 +52,6 @@ class ProximalIHT:
     -----
     The objective does not fall monotonically, so the best iterate is returned, not the last. An
     iteration is one pass: a block is read once for the gradient and for its sum over the atoms.
-
     """
 
     prox: str = "exact"

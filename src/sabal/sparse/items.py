@@ -249,7 +249,6 @@ class LocalItems:
         See `Atoms` and `Items`.
     segments : sequence of slice, optional
         Those of the whole pool, if this is a part of one.
-
     """
 
     def __init__(
@@ -479,7 +478,6 @@ class PoolItems:
         How items are made.
     draws : object
         What the atoms of all items share, if it is drawn.
-
     """
 
     def __init__(self, pool: Pool, spec: ItemsSpec, draws: Any) -> None:

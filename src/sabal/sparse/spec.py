@@ -106,7 +106,6 @@ class ProblemSpec:
             Draws what random-feature atoms share.
         uncertainty_N : array of shape (n,), optional
             An uncertainty of the caller's own, in place of a named one, for a pool in this process.
-
         """
         draws = self.draw(pool, rng)
         items: Items

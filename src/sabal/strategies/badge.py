@@ -33,7 +33,6 @@ class Badge(Strategy):
         Draws per pass over the pool; 1 is the plain algorithm. With more, an item is drawn by D^2
         at the last pass, which bounds today's, and accepted with probability today's / last: the
         same distribution (rejection sampling). "auto" passes when too few are accepted.
-
     """
 
     name: ClassVar[str] = "badge"

@@ -34,7 +34,6 @@ class Strategy(ABC):
         that does not is given an `ArrayPool` with the arrays it needs in memory.
     losses : tuple of str
         The losses whose predictions it understands.
-
     """
 
     name: ClassVar[str]
@@ -56,7 +55,6 @@ class Strategy(ABC):
             The size of the batch.
         rng : numpy.random.Generator
             Decides every draw.
-
         """
 
     @classmethod

@@ -55,7 +55,6 @@ class BayesianCoreset(Strategy):
     `weights` are those of Frank-Wolfe, scaled to a mean of 1 over the items it found; topped-up
     items weigh 1. (The paper sets all weights to 1 once the batch is known.) `scores` are
     <residual, a_j> / sigma_j when the item was first picked, as a share of sigma.
-
     """
 
     name: ClassVar[str] = "bayesian-coreset"

@@ -44,7 +44,6 @@ class ClusterMargin(Strategy):
     cluster_size : float
         Items per cluster on average; takes the place of the paper's distance threshold, which it
         sets by this number.
-
     """
 
     name: ClassVar[str] = "cluster-margin"

@@ -105,7 +105,6 @@ class Sabal(Strategy):
         What makes an item count; by default "margin", or the predictive variance of a regression.
     radius : float, optional
         The reach of an item, as a multiple of what the labels to come can tell apart (1).
-
     """
 
     name: ClassVar[str] = "sabal"
@@ -199,7 +198,6 @@ class Cover:
         How many rows of the kernel were computed.
     idle : int
         How many of the picks cover nothing more, for want of items that would.
-
     """
 
     indices: np.ndarray
@@ -225,7 +223,6 @@ class Coverage:
         Features of what is labelled, with the same offset taken off.
     radius : float
         r, the distance over which one item speaks for another.
-
     """
 
     def __init__(

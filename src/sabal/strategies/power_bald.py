@@ -32,7 +32,6 @@ class PowerBald(Strategy):
         Large values approach the top b of the score, small ones a uniform draw.
     score : {"mutual-information", "entropy", "margin"}
         "mutual-information" is PowerBALD proper, and needs log_probs.
-
     """
 
     name: ClassVar[str] = "power-bald"

@@ -48,7 +48,6 @@ class SparseApproximation(Strategy):
         Makes the label distribution from the prediction when `label_probs` is not given.
     refit : bool
         Whether the weights of the chosen items are optimised at the end (NNLS).
-
     """
 
     streams: ClassVar[bool] = True
@@ -161,7 +160,6 @@ class PaperMethod(SparseApproximation):
         "auto" is posterior where `log_probs` are given.
     scale : {"free", "literal"}
         Units that mean the same on every data set, or those of the paper.
-
     """
 
     needs: ClassVar[tuple[str, ...]] = ("features|log_probs", "probs")
@@ -192,7 +190,6 @@ class SabalGreedy(PaperMethod):
     ----------
     score, step, refresh
         See `sabal.Greedy`.
-
     """
 
     name: ClassVar[str] = "sabal-greedy"
@@ -216,7 +213,6 @@ class SabalIHT(PaperMethod):
     ----------
     prox, iterations, tol
         See `sabal.ProximalIHT`.
-
     """
 
     name: ClassVar[str] = "sabal-iht"
@@ -245,7 +241,6 @@ class SabalKernel(SparseApproximation):
         The length of an atom (kernel 1,024 and curvature 2,048 by default).
     score, step, refresh
         See `sabal.Greedy`.
-
     """
 
     name: ClassVar[str] = "sabal-kernel"

@@ -40,7 +40,6 @@ class TypiClust(Strategy):
         Smaller clusters give only when the others are used up.
     neighbours : int
         How many neighbours typicality is measured by.
-
     """
 
     name: ClassVar[str] = "typiclust"
