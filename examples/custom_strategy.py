@@ -1,14 +1,14 @@
 """A strategy of your own, found by name like the built-in ones.
 
-A strategy is a frozen dataclass: its fields are its options, `needs` says what it looks at. In a
-package of your own these lines of pyproject.toml are all that is needed:
+A strategy is a frozen dataclass: its fields are its options, and `needs` lists the arrays it uses.
+In a package of your own these lines of pyproject.toml are all that is needed:
 
     [project.entry-points."sabal.strategies"]
     spread-margin = "my_package:SpreadMargin"
 
 Once that package is installed, `sabal.select(..., strategy="spread-margin")`, the command line and
-`sabal simulate` know it. This file declares the same for itself while it runs, so that nothing has
-to be installed:
+`sabal simulate` find it. This file registers itself while it runs, so that nothing has to be
+installed:
 
     python examples/custom_strategy.py
 """
@@ -40,9 +40,12 @@ spread-margin = __main__:SpreadMargin
 
 @dataclass(frozen=True)
 class SpreadMargin:
-    """The most undecided items, but never two that are near each other.
+    """The most uncertain items, but never two that are near each other.
 
-    quantile: how near is near, among the distances between items.
+    Parameters
+    ----------
+    quantile : float
+        The quantile of the distances between items below which two items are near.
     """
 
     name: ClassVar[str] = "spread-margin"
@@ -55,7 +58,7 @@ class SpreadMargin:
     def select(
         self, outputs: sabal.Outputs, budget: int, rng: np.random.Generator
     ) -> sabal.Selection:
-        """Take the most undecided item, put aside what is near it, and again."""
+        """Take the most uncertain item, exclude its neighbours, and repeat."""
         features = np.asarray(outputs.features, dtype=np.float64)
         two_best = np.sort(np.asarray(outputs.probs, dtype=np.float64), axis=1)[:, -2:]
         undecided = 1.0 - (two_best[:, 1] - two_best[:, 0])
@@ -64,7 +67,7 @@ class SpreadMargin:
         picks: list[int] = []
         score = undecided.copy()
         for _ in range(budget):
-            if np.all(np.isneginf(score)):  # everything is near a pick: what is left counts again
+            if np.all(np.isneginf(score)):  # all items are near a pick: start again with the rest
                 score = undecided.copy()
                 score[picks] = -np.inf
             picks.append(int(np.argmax(score)))
@@ -81,7 +84,7 @@ class SpreadMargin:
 
 
 def declare(folder: Path) -> None:
-    """What `pip install` leaves behind for a package with these entry points."""
+    """Write the metadata that `pip install` creates for these entry points."""
     info = folder / "spread_margin-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: spread-margin\nVersion: 1.0\n")
@@ -90,7 +93,7 @@ def declare(folder: Path) -> None:
 
 
 def main() -> None:
-    """Ask for the strategy by name, beside two built-in ones."""
+    """Compare the strategy with two built-in ones, all by name."""
     console = Console()
     images, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
