@@ -105,19 +105,9 @@ class Selection:
         return write_whole(path, lambda target: pq.write_table(table, target))
 
     def save(self, path: str | Path) -> Path:
-        """Write the batch in the format given by the ending of `path`.
+        """Write the batch to a file that ends in .csv, .jsonl or .parquet, and return its path.
 
         Devices, pipes and /dev/stdout without an ending get CSV.
-
-        Parameters
-        ----------
-        path : path
-            A file that ends in .csv, .jsonl or .parquet, or a stream.
-
-        Returns
-        -------
-        Path
-            The file.
         """
         writers: dict[str, Callable[[str | Path], Path]] = {
             ".csv": self.to_csv,

@@ -26,7 +26,7 @@ def pool_of_chunks(
     memory: int | str | None = None,
     scratch: str | Path | None = None,
 ) -> Contents:
-    """Return a pool made of chunks.
+    """Return a pool of NumPy arrays made of chunks.
 
     Parameters
     ----------
@@ -38,11 +38,6 @@ def pool_of_chunks(
         written to disk as it arrives; by default everything stays in memory.
     scratch : path, optional
         The folder to write it to; the system's temporary folder by default.
-
-    Returns
-    -------
-    Contents
-        The pool, with NumPy arrays.
     """
     granted = None if memory is None else parse_bytes(memory)
     with removed_on_error(Scratch(scratch)) as folder:

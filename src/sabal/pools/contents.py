@@ -46,16 +46,8 @@ class Contents:
 class ArraySpec:
     """The metadata of an array that has not been read.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        The shape.
-    dtype : numpy.dtype or None
-        The dtype in the file; None for strings of any length.
-    nbytes : int
-        The size in memory.
-    spilled : int
-        The size in a scratch folder; 0 if the array can be read in place.
+    `dtype` is None for strings of any length. `nbytes` is the size in memory, `spilled` the size in
+    a scratch folder, which is 0 if the array can be read in place.
     """
 
     shape: tuple[int, ...]
@@ -76,16 +68,10 @@ class ArraySpec:
 def contents_of(
     arrays: Mapping[str, Any], names: Sequence[str], memory: int | None = None
 ) -> Contents:
-    """Return the contents of a pool.
+    """Return the contents of a pool with these arrays.
 
-    Parameters
-    ----------
-    arrays : mapping
-        The arrays of the pool, by name.
-    names : sequence of str
-        All names in the source, including those that a pool does not use.
-    memory : int, optional
-        Bytes that the selection may take; comparing ids takes a share of it.
+    `names` are all names in the source, including those that a pool does not use. `memory` is the
+    limit of a selection in bytes; comparing ids takes a share of it.
     """
     parts: dict[str, Any] = {name: array for name, array in arrays.items() if name != "id"}
     ignored = tuple(name for name in names if name not in NAMES)

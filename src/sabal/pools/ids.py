@@ -25,16 +25,9 @@ _MIXER = np.uint64(0x9E3779B97F4A7C15)
 
 
 class StoredStrings:
-    """Strings of any length in two raw files.
+    """Strings of any length in two raw files; UTF-8 if `text`, bytes otherwise.
 
-    Parameters
-    ----------
-    data : RawRows
-        The concatenated bytes.
-    ends : RawRows
-        The offset at which each string begins, and the end of the last one.
-    text : bool
-        Whether the strings are UTF-8 text rather than bytes.
+    `data` has the concatenated bytes, `ends` the start of each string and the end of the last one.
     """
 
     def __init__(self, data: RawRows, ends: RawRows, *, text: bool) -> None:

@@ -68,16 +68,6 @@ def read_pool(
         default. Its content is removed with the pool.
     rows : range or tuple, optional
         The first row to read, and the row after the last.
-
-    Returns
-    -------
-    Contents
-        The pool.
-
-    Raises
-    ------
-    FileError
-        If the pool cannot be read.
     """
     source = _open(Path(path))
     granted = None if memory is None else parse_bytes(memory)

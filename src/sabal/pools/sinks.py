@@ -16,16 +16,7 @@ from sabal.pools.scratch import Scratch
 class Numbers:
     """Rows of numbers (or strings of fixed length), kept in memory until they are spilled.
 
-    Parameters
-    ----------
-    name : str
-        The name of the array.
-    row : tuple of int
-        The shape of a row.
-    dtype : numpy.dtype
-        The dtype to store.
-    scratch : Scratch or None
-        The folder to write to from the start, if any.
+    `row` is the shape of a row. With `scratch`, rows are written to disk from the start.
     """
 
     def __init__(
@@ -75,14 +66,7 @@ class Numbers:
 class Strings:
     """Strings of any length, stored as concatenated bytes and end offsets.
 
-    Parameters
-    ----------
-    name : str
-        The name of the array.
-    text : bool
-        Whether the strings are UTF-8 text rather than bytes.
-    scratch : Scratch or None
-        The folder to write to from the start, if any.
+    They are UTF-8 if `text`, and bytes otherwise.
     """
 
     def __init__(self, name: str, *, text: bool, scratch: Scratch | None) -> None:

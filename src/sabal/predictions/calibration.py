@@ -32,11 +32,6 @@ def apply_temperature(logits: Any, temperature: float) -> Array:
         Logits or log-probabilities.
     temperature : float
         T; above 1 the result is less confident than the prediction.
-
-    Returns
-    -------
-    array of shape (n, classes)
-        The probabilities q.
     """
     temperature = check_number(temperature, "temperature", above=0.0)
     return softmax(check_logits(logits) / temperature)
@@ -51,11 +46,6 @@ def fit_temperature(logits: Any, labels: Any) -> float:
         Logits or log-probabilities of held-out items.
     labels : array of shape (n,)
         Their class indices.
-
-    Returns
-    -------
-    float
-        The temperature.
 
     Notes
     -----
@@ -106,11 +96,6 @@ def cross_validated_temperature(
         The number of folds, at most the size of the smallest class if that is 2 or more.
     random_state : int, optional
         The seed of the folds.
-
-    Returns
-    -------
-    float
-        The temperature.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold

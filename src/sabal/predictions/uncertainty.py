@@ -37,17 +37,9 @@ def most_informative(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return items that include the k best, in pool order, and their mutual information.
 
-    Single precision, several times as fast, bounds the information of all items. Only the items
-    that may be among the k best are computed in double precision.
-
-    Parameters
-    ----------
-    log_probs_NKC : array of shape (n, samples, classes)
-        Log-probabilities of posterior samples.
-    k : int
-        The number of best items.
-    rank : callable
-        Returns the sort keys of all items from their information; must not decrease in it.
+    `rank` computes sort keys from the information of all items and must not decrease in it. Single
+    precision, several times as fast, bounds the information of all items. Only the items that may
+    be among the k best are computed in double precision.
     """
     items = np.arange(log_probs_NKC.shape[0])
     if to_numpy(log_probs_NKC[:1]).dtype == np.float32 and k < items.size:

@@ -68,11 +68,6 @@ def score_with_ray(
         GPUs per worker.
     address : str, optional
         See `sabal.select_pool`.
-
-    Returns
-    -------
-    Path
-        The folder.
     """
     check_whole(batch_size, "batch_size")
     if workers is not None:
