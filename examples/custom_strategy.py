@@ -61,14 +61,14 @@ class SpreadMargin:
         """Take the most uncertain item, exclude its neighbours, and repeat."""
         features = np.asarray(outputs.features, dtype=np.float64)
         two_best = np.sort(np.asarray(outputs.probs, dtype=np.float64), axis=1)[:, -2:]
-        undecided = 1.0 - (two_best[:, 1] - two_best[:, 0])
+        uncertainty = 1.0 - (two_best[:, 1] - two_best[:, 0])
         one, other = rng.integers(len(features), size=(2, 1000))
         near = np.quantile(np.linalg.norm(features[one] - features[other], axis=1), self.quantile)
         picks: list[int] = []
-        score = undecided.copy()
+        score = uncertainty.copy()
         for _ in range(budget):
             if np.all(np.isneginf(score)):  # all items are near a pick: start again with the rest
-                score = undecided.copy()
+                score = uncertainty.copy()
                 score[picks] = -np.inf
             picks.append(int(np.argmax(score)))
             score[np.linalg.norm(features - features[picks[-1]], axis=1) <= near] = -np.inf
@@ -77,7 +77,7 @@ class SpreadMargin:
             indices=indices,
             ids=outputs.ids[indices],
             weights=np.ones(budget),
-            scores=undecided[indices],
+            scores=uncertainty[indices],
             strategy=self.name,
             evidence={"near": float(near), "warnings": []},
         )

@@ -81,14 +81,14 @@ def draw(pool_x: np.ndarray, probs: np.ndarray, batches: dict[str, sabal.Selecti
     """Plot the chosen digits with their weights, and their positions in the pool."""
     plane = TSNE(init="pca", random_state=SEED).fit_transform(pool_x)
     two_best = np.sort(probs, axis=1)[:, -2:]
-    undecided = 1 - (two_best[:, 1] - two_best[:, 0])
+    uncertainty = 1 - (two_best[:, 1] - two_best[:, 0])
     figure = plt.figure(figsize=(13, 9.5), layout="constrained")
     halves: Any = figure.subfigures(1, 2, wspace=0.04)
     for half, (name, batch) in zip(halves, batches.items(), strict=True):
         half.suptitle(f"{BUDGET} digits chosen by {name}", fontsize=14, fontweight="bold")
         top, bottom = half.subfigures(2, 1, height_ratios=(1.25, 1))
         axes = top.subplots()
-        dots = axes.scatter(*plane.T, c=undecided, s=9, cmap="viridis", vmin=0, vmax=1)
+        dots = axes.scatter(*plane.T, c=uncertainty, s=9, cmap="viridis", vmin=0, vmax=1)
         size = 60 * np.maximum(batch.weights, 0.3)
         axes.scatter(
             *plane[batch.indices].T, s=size, facecolors="none", edgecolors="crimson", linewidths=2
