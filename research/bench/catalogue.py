@@ -33,7 +33,6 @@ class Peer:
         Why it cannot do a job, by job.
     python : Path or None
         An interpreter that has it already; None to create an environment.
-
     """
 
     name: str

@@ -49,7 +49,6 @@ class JobOutcome:
         Versions of the libraries.
     facts : dict
         Further facts reported by the script.
-
     """
 
     status: str
@@ -86,7 +85,6 @@ def run_job(job: Job, *, limit: float, memory: int | None) -> JobOutcome:
         Seconds for the selection.
     memory : int or None
         Limit of the address space of the process, in bytes.
-
     """
     description = {
         "script": str(job.script),

@@ -71,7 +71,6 @@ class Contender:
         PYTHONPATH of the process.
     reason : str
         Why there is no interpreter.
-
     """
 
     job: str
@@ -129,7 +128,6 @@ def run_strategies(
     Returns
     -------
     list of StrategyMeasurement
-
     """
     settings = _checked(sizes, budgets, dimensions, classes, limit, memory, seed)
     jobs = list(known_strategies()) if strategies is None else list(dict.fromkeys(strategies))

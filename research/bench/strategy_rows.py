@@ -32,7 +32,6 @@ class StrategyMeasurement:
         The seconds after which it was killed, if it was.
     versions : dict
         Versions of the libraries.
-
     """
 
     job: str

@@ -39,7 +39,6 @@ def named(text: str | None, known: Sequence[N], flag: str) -> list[N]:
         What can be selected. The answer keeps its order.
     flag : str
         The option, for the error message.
-
     """
     if text is None:
         return list(known)
@@ -98,7 +97,6 @@ def origin_lines(
         Values by option; None for an option that was not given.
     flags : sequence of str
         Options without a value.
-
     """
     from research.bench.machine import machine_facts
 

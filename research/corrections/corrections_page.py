@@ -75,7 +75,6 @@ class VariantRow:
         Iterations after which f was higher than before, on average; None for greedy.
     accuracy : Difference or None
         Difference in accuracy, in points, over tasks.
-
     """
 
     variant: str
@@ -147,7 +146,6 @@ def write_page(records: Sequence[VariantRecord], origin: Sequence[str], out: Pat
         The command, then lines that say when and on which machine it was run.
     out : Path
         The folder of the page.
-
     """
     tasks = {record.task for record in records}
     states = {(record.task, record.seed, record.labels) for record in records}

@@ -60,7 +60,6 @@ class VariantRecord:
         f of the batch, and the mean of f over random batches with weights of 1.
     accuracy : float
         Test accuracy with the new labels, in percent.
-
     """
 
     task: str
@@ -146,7 +145,6 @@ def measure(
     -------
     dict of str to str
         The states that failed, with the reason. The other states are measured regardless.
-
     """
     failed: dict[str, str] = {}
 

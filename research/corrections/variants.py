@@ -36,7 +36,6 @@ class WeightedBatch:
         Their weights.
     rises : int
         How often f increased from one iteration to the next.
-
     """
 
     indices: np.ndarray
@@ -53,7 +52,6 @@ class DenseProblem:
         The problem to solve.
     items : LocalItems
         The items of the problem, which must be in memory.
-
     """
 
     def __init__(self, problem: Problem, items: LocalItems) -> None:
@@ -155,7 +153,6 @@ class AlgorithmVariant:
         Solves a problem.
     whole_batch : bool
         Whether the batch always has b items.
-
     """
 
     name: str

@@ -37,7 +37,6 @@ class StrategyComparison:
         For areas, the mean test accuracy after the last round.
     selection : MeanAndStd or None
         For times, the selection alone, with all outputs of the model available.
-
     """
 
     strategy: str
@@ -75,7 +74,6 @@ class TableSection:
         Time of training and selection over all starts and all runs, parallel ones included.
     picture : str or None
         The plot of its curves, relative to the folder of the tables.
-
     """
 
     dataset: str

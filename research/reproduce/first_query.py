@@ -38,7 +38,6 @@ def time_first_query(
         A row for each strategy.
     float
         Total seconds of training and selection.
-
     """
     Journal(folder).bind(experiment.config(), may_change=("strategies", "seeds", "data_dir"))
     dataset = load(experiment.dataset, data_dir=experiment.data_dir)

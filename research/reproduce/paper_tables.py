@@ -31,7 +31,6 @@ class PaperTable:
         The data sets.
     timed : bool
         Whether the figures are seconds of the first query rather than areas under learning curves.
-
     """
 
     name: str

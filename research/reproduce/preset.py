@@ -34,7 +34,6 @@ class Preset:
         Changes for small machines by field; a dot leads into a dictionary.
     notes : tuple of str
         What the paper leaves open and how it was decided.
-
     """
 
     dataset: str

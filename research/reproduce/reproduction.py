@@ -68,7 +68,6 @@ class ReproductionRequest:
         Whether to continue with the contents of that folder.
     changes : mapping
         Further changes to the presets by field; they are reported like those of the scale.
-
     """
 
     table: str
@@ -136,7 +135,6 @@ def reproduce(
     -------
     list of TableSection
         Every finished section of the table.
-
     """
     table = table_of(request.table)
     papers = presets_of(table, request.dataset)

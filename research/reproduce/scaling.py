@@ -167,7 +167,6 @@ def expected_hours(preset: Preset, *, timed: bool = False) -> float | None:
         The experiment.
     timed : bool
         Whether only the first query is run, for which the strategies share the training.
-
     """
     width = preset.recipe.get("network_options", {}).get("width")
     rate = TRAINED_PER_SECOND.get((preset.model, width))

@@ -49,7 +49,6 @@ class Effect:
         Mean difference over tasks.
     better, worse : int
         Number of tasks on which the change alone is significantly better or worse.
-
     """
 
     change: MethodChange

@@ -83,7 +83,6 @@ class ConfigurationRow:
         Mean time of all selections of a run.
     to_default, to_best, to_chance : Difference or None
         Differences to `sabal`, to the best baseline and to random.
-
     """
 
     configuration: str
@@ -110,7 +109,6 @@ class TaskTable:
         The configurations.
     winners : list of str
         Configurations that are better than random, except candidates.
-
     """
 
     task: str
@@ -187,7 +185,6 @@ class RankedConfiguration:
         Mean rank and its 95 % interval.
     to_default : Difference or None
         Mean area minus that of `sabal`, over tasks.
-
     """
 
     configuration: str

@@ -65,7 +65,6 @@ class StudyTask:
         components would otherwise give the last as much weight as the first.
     cheap : bool
         Whether slow strategies are run on the task as well.
-
     """
 
     name: str
@@ -131,7 +130,6 @@ class Configuration:
         The strategy's name in the digest of recorded runs, where it was another.
     recorded_options : dict
         Options in that digest that differ from today's; None leaves an option out.
-
     """
 
     name: str

@@ -46,7 +46,6 @@ class Findings:
         Number of tasks on which the row is better than the column; candidates come last.
     runs, stale, bad : int, dict, int
         Lines of the file that were used, that are stale, and that cannot be read.
-
     """
 
     ranked: list[TaskTable]

@@ -37,7 +37,6 @@ class ReportScope:
         Names of tasks that are reported but not ranked.
     origin : sequence of str
         The command, then lines that say when and on which machine it was run.
-
     """
 
     tasks: Sequence[StudyTask]

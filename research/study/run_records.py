@@ -37,7 +37,6 @@ class RunRecord:
         Fingerprint of the training and test set.
     curve : str
         Test accuracy after every round, in percent, separated by spaces.
-
     """
 
     task: str
@@ -81,7 +80,6 @@ class StudyResults:
         Runs of outdated definitions, or of other data than the other runs of their task and seed.
     bad : int
         Number of lines that cannot be read.
-
     """
 
     runs: dict[tuple[str, str], dict[int, RunRecord]]

@@ -133,7 +133,6 @@ def run_study(
     -------
     StudyOutcome
         The runs finished, failed and left.
-
     """
     check_whole(jobs, "jobs")
     deadline = None

@@ -81,7 +81,6 @@ def select(
     -------
     Selection
         The batch, with weights, scores and evidence.
-
     """
     # Before the arrays: a misspelt one is an unknown option, and not missing.
     make_strategy(strategy, plain_options(options))
@@ -169,7 +168,6 @@ def select_pool(
     -------
     Selection
         The batch, with weights, scores and evidence.
-
     """
     make_strategy(strategy, plain_options(options))
     with open_pool(
@@ -226,7 +224,6 @@ def query(
     -------
     Selection
         The batch; its indices are rows of `X_pool`.
-
     """
     make_strategy(strategy, plain_options(options))
     said = EstimatorPrediction(estimator, X_pool, X_labeled, y_labeled, features, labeled_features)

@@ -19,7 +19,6 @@ class SpeedRatio:
         The ratio.
     bound : {"at least", "at most", ""}
         "at least" if the rival was killed, "at most" if the method was; "" if both finished.
-
     """
 
     value: float
@@ -93,7 +92,6 @@ class PassFigures:
         Bytes per second of a pass, as a share of the memory bandwidth of this machine.
     overhead : float
         Time of the selection as a multiple of its passes alone.
-
     """
 
     share: float

@@ -28,7 +28,6 @@ class SuiteMeasurement:
         The seconds after which it was killed, if it was.
     facts : dict
         Further figures, such as passes and the objective, depending on the part.
-
     """
 
     part: str

@@ -53,7 +53,6 @@ class SuiteMethod:
         The arrays that a pass over the pool reads.
     stored : bool
         Whether all atoms are computed once and stored, which makes many passes affordable.
-
     """
 
     label: str

@@ -35,7 +35,6 @@ class PlannedMeasurement:
         The identity of the measurement.
     instead : bool
         Whether it is made only if the same method did not finish at a larger shape.
-
     """
 
     part: str

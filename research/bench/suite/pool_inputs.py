@@ -62,7 +62,6 @@ class ParquetFolder:
         Seed of the data.
     workers : int
         Number of workers of a cluster that reads it.
-
     """
 
     def __init__(self, folder: Path, files: ParquetSizes, seed: int, workers: int) -> None:

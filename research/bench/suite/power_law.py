@@ -21,7 +21,6 @@ class PowerLaw:
         The parameters.
     error : float or None
         Standard error of the exponent; None for a line through two points.
-
     """
 
     exponent: float

@@ -61,7 +61,6 @@ class ParquetSizes:
         Rows in each file.
     memory : str
         Memory that a selection may use, less than the pool takes.
-
     """
 
     rows: tuple[int, ...]
@@ -117,7 +116,6 @@ class SuiteScale:
         Processes on the cluster.
     speed : tuple of SpeedGoal
         Goals of speed.
-
     """
 
     name: str

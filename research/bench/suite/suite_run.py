@@ -66,7 +66,6 @@ def run_suite(
     -------
     SuiteRecords
         The measurements.
-
     """
     sizes = scale_of(scale)
     chosen = chosen_parts(parts)

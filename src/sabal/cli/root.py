@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import sabal
-from sabal.__main__ import INTERRUPTED
+from sabal.core.interrupts import INTERRUPTED
 from sabal.core.files import STANDARD_OUTPUT, STDOUT, cannot_write
 from sabal.errors import SabalError
 
@@ -45,7 +45,6 @@ def run(app: typer.Typer, *, name: str = "sabal", prog_name: str | None = None) 
         What a line on standard error begins with.
     prog_name : str, optional
         The program as it is typed, for hints; that of the process by default.
-
     """
     try:
         result = app(standalone_mode=False, prog_name=prog_name)

@@ -51,7 +51,6 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
 
         query = SabalQuery(missing_label=MISSING_LABEL, random_state=0)
         indices = query.query(X, y, clf, batch_size=20)
-
     """
 
     def __init__(
@@ -95,7 +94,6 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
             The rows.
         utilities : numpy.ndarray
             With `return_utilities`: the scores of the picked items, and NaN for all others.
-
         """
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True

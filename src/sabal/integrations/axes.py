@@ -38,7 +38,6 @@ def log_probs_from(array: Any, *, axes: str, values: str) -> Array:
     -------
     array
         (n, samples, classes) log-probabilities, in the array library of `array`.
-
     """
     if not isinstance(axes, str) or sorted(axes) != sorted(SABAL_AXES):
         raise InputError(

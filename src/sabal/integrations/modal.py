@@ -38,7 +38,6 @@ def modal_query(
 
         learner = ActiveLearner(model, query_strategy=modal_query(), X_training=X, y_training=y)
         indices, items = learner.query(X_pool, n_instances=20)
-
     """
 
     def query_pool(

@@ -41,7 +41,6 @@ def skorch_outputs(
     Returns
     -------
     ArrayPool
-
     """
     pool = _SkorchPass(net, X, last_layer)
     labeled = None if X_labeled is None else _SkorchPass(net, X_labeled, last_layer)

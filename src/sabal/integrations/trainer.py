@@ -49,7 +49,6 @@ def trainer_outputs(
     Returns
     -------
     ArrayPool
-
     """
     size = batch_size if batch_size is not None else trainer.args.per_device_eval_batch_size
     check_whole(size, "batch_size")

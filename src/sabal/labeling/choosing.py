@@ -53,7 +53,6 @@ def choose_batch_with_checks(
         The selection of the strategy.
     batch : list of NewBatchItem
         The selected items and the check items, with the reasons for them.
-
     """
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
     wanted = min(settings.initial if number == 0 else settings.batch, capacity)

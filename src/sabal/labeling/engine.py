@@ -47,7 +47,6 @@ class Engine:
         -------
         str or None
             What was done ("features", "train" or "choose"); None if nothing is due.
-
         """
         try:
             return self._step()

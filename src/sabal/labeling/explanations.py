@@ -45,7 +45,6 @@ def explain(
     -------
     list of dict
         The reasons of each item by name.
-
     """
     rows_BD = head.space(batch)
     why: list[dict[str, Any]] = [

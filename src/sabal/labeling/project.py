@@ -64,7 +64,6 @@ class Project:
         ------
         FileError
             If the folder has a project already, or the data cannot be used.
-
         """
         place, source_path = Path(folder).absolute(), Path(data).absolute()
         check_free(place)
@@ -111,7 +110,6 @@ class Project:
         ------
         FileError
             If there is no project, or its settings or database cannot be used.
-
         """
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():

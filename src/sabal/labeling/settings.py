@@ -70,7 +70,6 @@ class Settings(StoreSettings):
         The model that is trained on the features.
     show_guess : bool
         Whether people see the model's guess after their answer.
-
     """
 
     name: str
@@ -157,7 +156,6 @@ def read_settings(path: Path) -> Settings:
     ------
     FileError
         If the file cannot be read, or a section, name or value is not valid.
-
     """
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))

@@ -57,7 +57,6 @@ class EstimatorLearner(Learner):
         Rows of numbers, flattened if they have more axes.
     classes : int or sequence of str
         The number of classes, or their names. Classes without a label so far get probability 0.
-
     """
 
     def __init__(

@@ -28,7 +28,6 @@ class Learner(ABC):
         The items of the pool on the first axis.
     classes : int or sequence of str
         The number of classes, or their names.
-
     """
 
     def __init__(self, x_pool: np.ndarray, classes: int | Sequence[str]) -> None:
@@ -68,7 +67,6 @@ class Learner(ABC):
             Their importance; None for equal weights.
         seed : int
             Determines every random number of the training.
-
         """
 
     @abstractmethod
@@ -88,7 +86,6 @@ class Learner(ABC):
         -------
         ArrayPool
             Before training, only what is known without a model: features, if any.
-
         """
 
     @abstractmethod
@@ -134,7 +131,6 @@ class Learner(ABC):
             The file that `save` wrote.
         items, labels, weights
             The arguments of the `train` that preceded `save`.
-
         """
         raise InputError(
             f"a learner that stores its models, to load {path}",

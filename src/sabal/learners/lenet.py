@@ -27,7 +27,6 @@ class LeNetLearner(NetworkLearner):
         Square RGB images, each flattened into a row.
     classes : int or sequence of str
         The number of classes, or their names.
-
     """
 
     def __init__(self, pixels_ND: np.ndarray, classes: int | Sequence[str]) -> None:

@@ -24,7 +24,6 @@ class LinearLearner(EstimatorLearner):
         The features of the pool.
     classes : int or sequence of str
         The number of classes, or their names.
-
     """
 
     def __init__(self, features_ND: np.ndarray, classes: int | Sequence[str]) -> None:

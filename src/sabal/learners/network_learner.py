@@ -60,7 +60,6 @@ class NetworkLearner(Learner):
     validation : tuple of numpy.ndarray, optional
         Held-out items and their labels, for the temperature and for early stopping. Without it, the
         temperature of a network without a posterior comes from cross-validation.
-
     """
 
     def __init__(

@@ -34,7 +34,6 @@ class NetworkRecipe:
     samples : int
         How many models of the posterior predict every item, for which the head must be variational;
         0 for the prediction of the trained network itself.
-
     """
 
     network: str
@@ -162,7 +161,6 @@ def recipe_of(name: str, overrides: Mapping[str, Any]) -> NetworkRecipe:
     ------
     UnknownNameError
         If there is no such recipe or setting.
-
     """
     if name not in RECIPES:
         raise UnknownNameError(

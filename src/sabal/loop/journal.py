@@ -30,7 +30,6 @@ class Journal:
     ----------
     folder : str or pathlib.Path
         The folder of the run; it is created on the first write.
-
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -50,7 +49,6 @@ class Journal:
         ------
         FileError
             If the folder was started with another configuration.
-
         """
         path = self.folder / "config.json"
         make_folder(self.folder)

@@ -21,7 +21,6 @@ class Answers:
         Labels by item.
     skipped : frozenset of int
         Items that will never be labelled.
-
     """
 
     labels: dict[int, int] = field(default_factory=dict)
@@ -42,7 +41,6 @@ class Oracle(Protocol):
         Returns
         -------
         Answers
-
         """
 
 
@@ -53,7 +51,6 @@ class SimulatedOracle:
     ----------
     labels : array of int
         The label of every item of the pool.
-
     """
 
     def __init__(self, labels: Any) -> None:

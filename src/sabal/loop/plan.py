@@ -30,7 +30,6 @@ class Plan:
         Stop once this many rounds in a row have changed less than 1 % of the predictions.
     seed : int
         Determines every random number of the run.
-
     """
 
     initial: int
@@ -87,7 +86,6 @@ class Round:
         The peak growth of memory during the selection; None where the system does not report it.
     open_items : tuple of int
         Items without an answer so far. The run has ended and continues here when started again.
-
     """
 
     number: int

@@ -60,7 +60,6 @@ def run_rounds(
     Round
         One round after the other, until the end of the plan, a stopping rule of the plan, or a
         round with `open_items`, which the oracle has not answered yet.
-
     """
     plan.check_pool(learner.size)
     if plan.target_accuracy is not None and test is None:
@@ -109,7 +108,6 @@ def choose_batch(
     -------
     Selection
         The batch, as rows of the whole pool.
-
     """
     free = np.ones(learner.size, dtype=bool)
     free[[*labeled, *excluded]] = False

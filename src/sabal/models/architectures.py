@@ -48,7 +48,6 @@ class Network(HeadedNetwork):
         Of a variational head; see `VariationalLinear`.
     mean, std : sequence of float, optional
         One number per channel, to standardise the inputs with.
-
     """
 
     options: ClassVar[tuple[str, ...]] = ()
@@ -258,7 +257,6 @@ def build(
     Returns
     -------
     Network
-
     """
     if name not in NETWORKS:
         raise UnknownNameError(f"one of {', '.join(NETWORKS)}", repr(name), "pick one of these")

@@ -29,7 +29,6 @@ class Dropout:
     References
     ----------
     Y. Gal and Z. Ghahramani. Dropout as a Bayesian Approximation. ICML 2016.
-
     """
 
     is_the_model: ClassVar[bool] = True

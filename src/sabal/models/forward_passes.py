@@ -71,7 +71,6 @@ def pool_outputs(
     ArrayPool
         Features and logits come from one pass over the pool. Strategies that need only the atoms of
         the posterior never have n x K x C numbers in memory at once.
-
     """
     passes = (batch_size, seed, device, progress)
     pool = _Pool(network, x, posterior, samples, *passes)
@@ -111,7 +110,6 @@ def pool_atoms(
     -------
     Atoms
         n x K atoms.
-
     """
     pool = _Pool(network, x, posterior, samples, batch_size, seed, device, progress)
     return pool.atoms()

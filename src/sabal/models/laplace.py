@@ -55,7 +55,6 @@ class Laplace:
         that maximises the marginal likelihood.
     batch_size, device, progress
         As in `pool_outputs`.
-
     """
 
     is_the_model: ClassVar[bool] = False

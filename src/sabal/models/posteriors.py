@@ -77,7 +77,6 @@ class Variational:
     ----------
     network : HeadedNetwork
         A network of `build(..., head="variational")`.
-
     """
 
     is_the_model: ClassVar[bool] = True
@@ -118,7 +117,6 @@ class Ensemble:
     ----------
     networks : sequence of HeadedNetwork
         Networks trained from different seeds.
-
     """
 
     is_the_model: ClassVar[bool] = True

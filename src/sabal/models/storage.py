@@ -57,7 +57,6 @@ def load(
     ------
     FileError
         If the file cannot be read, or has other parameters than the network.
-
     """
     source = Path(path)
     try:

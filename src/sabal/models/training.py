@@ -65,7 +65,6 @@ class TrainingSettings:
     reduction : {"mean", "sum"}
         Of the loss over a batch. With "sum", as in Pinsler et al. 2019, weight decay counts less by
         the size of the batch.
-
     """
 
     epochs: int = 100
@@ -113,7 +112,6 @@ class Training:
         The mean loss on the validation split after every epoch, if there is one.
     best_epoch : int
         The epoch (from 1) whose parameters were kept.
-
     """
 
     losses: list[float]
@@ -166,7 +164,6 @@ def fit(
     -------
     Training
         The losses.
-
     """
     given = TrainingSettings(**settings)
     check_network(network)

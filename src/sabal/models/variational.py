@@ -41,7 +41,6 @@ class VariationalLinear(nn.Module):
         The number of features and of classes.
     prior_variance : float, optional
         The variance of every weight under the prior; 2 / out_features if left out.
-
     """
 
     def __init__(

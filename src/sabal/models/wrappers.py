@@ -24,7 +24,6 @@ class Wrapped(HeadedNetwork):
         The module.
     last_layer : str
         The name of its last linear layer, for instance "fc" or "classifier.6".
-
     """
 
     def __init__(self, module: nn.Module, last_layer: str) -> None:

@@ -27,7 +27,6 @@ class Point:
         The time of the selection.
     select_mb : float or None
         The peak growth of memory during the selection, where the system reports it.
-
     """
 
     strategy: str
@@ -76,7 +75,6 @@ class Summary:
         The labels at which the mean curve first reaches the final accuracy of random.
     select_seconds, select_mb : float
         The mean time and memory of a selection, without the first batch.
-
     """
 
     strategy: str

@@ -52,7 +52,6 @@ class Experiment:
     pool : int, optional
         The number of other training items to choose from; all if left out. Both draws are the same
         for every seed and strategy.
-
     """
 
     dataset: str

@@ -42,7 +42,6 @@ def run_parallel(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], Non
     -------
     list of Point
         The points of all runs.
-
     """
     # A fresh interpreter for every worker: forked threads of BLAS libraries may hang.
     context = multiprocessing.get_context("spawn")

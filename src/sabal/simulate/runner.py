@@ -54,7 +54,6 @@ def run_experiment(
     -------
     list of Point
         The rounds of all runs.
-
     """
     check_choice(engine, "engine", ENGINES)
     if jobs is not None:

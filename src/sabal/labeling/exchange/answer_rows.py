@@ -70,7 +70,6 @@ def answer_in(found: FileRow) -> ImportedLabel | None:
     ------
     FileError
         If a value is not valid.
-
     """
     item, label, action = (_text(found, name) for name in ("id", "label", "action"))
     if item is None:

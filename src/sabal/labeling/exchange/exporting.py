@@ -42,7 +42,6 @@ def export_bytes(
     bytes
         The content of the file. Answers are sorted by time, independently of the store: importing
         an export and exporting it again gives the same bytes.
-
     """
     check_format(format)
     rows = _open_rows(store) if batch else _answer_rows(store)

@@ -51,7 +51,6 @@ def import_file(store: Store, path: str | Path, format: str | None = None) -> Im
         If the file cannot be read, or a row is not valid.
     UnknownNameError
         If a label is not a class of the project.
-
     """
     source = Path(path)
     reader = READERS[format_of(source) if format is None else check_format(format)]

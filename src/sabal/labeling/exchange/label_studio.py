@@ -56,7 +56,6 @@ def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> byte
     -------
     bytes
         The tasks as JSON.
-
     """
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:

@@ -39,7 +39,6 @@ class OwnFeatures:
         The table.
     items : int
         The number of rows that it had when the project was created.
-
     """
 
     def __init__(self, path: Path, items: int) -> None:
@@ -104,7 +103,6 @@ def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: 
     ------
     InputError
         If there is no such backbone for projects of this kind.
-
     """
     if name == "own":
         return OwnFeatures(project.data, len(items))

@@ -33,7 +33,6 @@ class PixelFeatures:
         Returns the path of an image by the content of its item.
     side : int
         The side of the square.
-
     """
 
     def __init__(self, find: Callable[[str], Path], side: int) -> None:
@@ -58,7 +57,6 @@ class NetworkFeatures:
         The name of the network; see `sabal.models.backbones`.
     find : callable
         Returns the path of an image by the content of its item.
-
     """
 
     def __init__(self, name: str, find: Callable[[str], Path]) -> None:
@@ -89,7 +87,6 @@ def open_image(path: Path) -> Any:
     ------
     FileError
         If it cannot be read, or is too large.
-
     """
     from PIL import Image, ImageOps
 

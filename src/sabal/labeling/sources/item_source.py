@@ -27,7 +27,6 @@ def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> It
     ------
     FileError
         If there are no items, keys are not distinct, or a key or content is not a valid text.
-
     """
     items: list[PoolItem] = []
     seen: set[str] = set()

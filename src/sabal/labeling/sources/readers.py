@@ -42,7 +42,6 @@ def read_source(
     ------
     FileError
         If the path cannot be read, or has no valid items.
-
     """
     if path.is_dir():
         return _read_images(path)

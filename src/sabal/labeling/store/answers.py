@@ -43,7 +43,6 @@ class AnswerStore(StoreBase):
             open.
         UnknownNameError
             If there is no such item, or no such class (`UnknownClassError`).
-
         """
         _check(given, self.settings)
         action = SKIP if given.skip else LABEL
@@ -82,7 +81,6 @@ class AnswerStore(StoreBase):
         -------
         Answer or None
             The undo as it is stored, or None if the person has no current answer.
-
         """
         check_name(annotator, "annotator")
         check_name(submission, "submission")

@@ -46,7 +46,6 @@ class BatchStore(StoreBase):
         -------
         bool
             False if the round, or one of the items in another round, exists already.
-
         """
         with self.database.write() as connection:
             if _is_taken(connection, number, {each.item for each in items}):

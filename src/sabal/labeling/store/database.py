@@ -48,7 +48,6 @@ class Database:
         Returns the current time; tests replace it.
     read_only : bool, default=False
         Open a SQLite file that, or whose folder, cannot be written.
-
     """
 
     def __init__(

@@ -60,7 +60,6 @@ class ImportStore(StoreBase):
             If a row is malformed.
         UnknownNameError
             If a label is not a class of the project.
-
         """
         given = [_checked(row, self.settings) for row in rows]
         with self.database.write() as connection:

@@ -35,7 +35,6 @@ class LeaseStore(StoreBase):
         -------
         list of LeasedItem
             Items that the person holds already come first, then others by round and rank.
-
         """
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)

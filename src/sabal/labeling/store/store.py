@@ -57,7 +57,6 @@ class Store(
         ------
         FileError
             If there is no usable database, or no settings are recorded in it.
-
         """
         if settings is None and not is_url(url_or_path) and not Path(url_or_path).is_file():
             raise FileError("a database", f"no file at {url_or_path}", "run `sabal init` first")

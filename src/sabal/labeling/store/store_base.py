@@ -27,7 +27,6 @@ class StoreSettings:
         How long an item is reserved for the person who was shown it.
     overlap : int
         How many people answer each item.
-
     """
 
     classes: tuple[str, ...]

@@ -145,7 +145,6 @@ def difference_interval(before: CurvePoint, after: CurvePoint) -> tuple[float, f
     ----------
     .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
        proportions: comparison of eleven methods", Statistics in Medicine 17 (1998).
-
     """
     gain = after.accuracy - before.accuracy
     down = math.hypot(after.accuracy - after.low, before.high - before.accuracy)

@@ -59,7 +59,6 @@ def create_app(
     ------
     InputError
         If any host is allowed and there is no token.
-
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import FastAPI
 
-from sabal.__main__ import end
+from sabal.core.interrupts import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
@@ -62,7 +62,6 @@ def serve(
     ------
     InputError
         If the host or port cannot be used, or the token is not valid.
-
     """
     listener = _listen(host, port)
     # A name may resolve to another address than it suggests: both must be loopback.

@@ -62,7 +62,6 @@ def load(
         If there is no such data set.
     FileError
         If its files cannot be read or downloaded.
-
     """
     check_whole(seed, "seed", minimum=0)
     if name == "digits":

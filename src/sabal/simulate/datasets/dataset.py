@@ -39,7 +39,6 @@ class Dataset:
         The meaning of the labels.
     kind : {"images", "features", "texts"}
         The kind of the items.
-
     """
 
     name: str
@@ -85,7 +84,6 @@ def assemble(
     ------
     InputError
         If the arrays do not fit together.
-
     """
     x_train, x_test = (_items(arrays[part], part) for part in ("x_train", "x_test"))
     y_train, y_test = (_labels(arrays[part], part) for part in ("y_train", "y_test"))
@@ -137,7 +135,6 @@ def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray
     -------
     train, test : numpy.ndarray
         Indices, each in random order.
-
     """
     rng = np.random.default_rng(seed)
     _, code_N, count_C = np.unique(y, return_inverse=True, return_counts=True)

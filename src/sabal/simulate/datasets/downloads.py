@@ -67,7 +67,6 @@ class PublicSource:
         Reads the downloaded files, in the order of `files`.
     class_names : tuple of str
         The meaning of the labels 0, 1, ...
-
     """
 
     base: str
