@@ -27,7 +27,7 @@ from sabal.loop.rounds import round_seed
 from sabal.simulate.curves import Point
 from sabal.simulate.parallel import run_parallel
 from sabal.simulate.runner import make_learner
-from sabal.sparse.spec import ProblemSpec
+from sabal.sparse.problem import ProblemSpec
 
 CORRECTIONS_FILE = "corrections.csv"
 ROUNDS = (0, 2)

@@ -8,8 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sabal.core.checks import check_budget
-from sabal.core.seeds import RandomState, generator, seed_of
+from sabal.core.checks import RandomState, check_budget, generator, seed_of
 from sabal.errors import InputError
 from sabal.pools.opening import open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sabal.core.seeds import MAX_SEED, generator, seed_of
+from sabal.core.checks import MAX_SEED, generator, seed_of
 from sabal.errors import InputError
 
 

@@ -18,7 +18,7 @@ from sabal.models.forward_passes import _Pool
 from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 from sabal.simulate.datasets.catalog import load
-from sabal.sparse.spec import pool_posterior_atoms
+from sabal.sparse.problem import pool_posterior_atoms
 
 DIGITS = load("digits")
 X, Y = DIGITS.x_train[:300], DIGITS.y_train[:300]

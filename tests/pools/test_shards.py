@@ -34,8 +34,7 @@ from sabal.sparse.items import (
     most_uncertain_items,
     nearest_items,
 )
-from sabal.sparse.problem import Problem
-from sabal.sparse.spec import ProblemSpec
+from sabal.sparse.problem import Problem, ProblemSpec
 
 KINDS = ("gradient", "posterior", "curvature", "kernel")
 

@@ -238,6 +238,15 @@ def row_norms_squared(array: Array) -> np.ndarray:
     return result
 
 
+def weighted_row_sum(weights_N: np.ndarray, array: Array) -> np.ndarray:
+    """Return sum_j w_j row_j: float32 products are summed per chunk, and chunks in float64."""
+    total = np.zeros(array.shape[1])
+    for rows in row_chunks(array.shape[0], 8 * array.shape[1]):
+        chunk = array[rows]
+        total += to_float64_numpy(to_backend_of(weights_N[rows], chunk) @ chunk)
+    return total
+
+
 def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
     """Return a number for every row of a matrix, a block in float64 at a time."""
     result_N = np.empty(array.shape[0])

@@ -32,6 +32,12 @@ LARGEST_WHOLE = 2**53
 LARGEST_SQUARE = 1e280
 """Largest squared length of an atom: above it, sums and products overflow float64."""
 
+RandomState = int | np.random.Generator | None
+"""What a caller may pass as `random_state`."""
+
+MAX_SEED = 2**63 - 1
+"""The largest seed that the files of a selection can hold; a generator may have a larger one."""
+
 
 def check_features(value: Any, name: str = "features") -> Array:
     """Return features as an (n, d) array of finite numbers."""
@@ -281,3 +287,29 @@ def _check_sums(sums: np.ndarray, name: str) -> None:
             f"{int(wrong.sum())} rows that do not, the first at row {row} (sum {sums[row]:.4g})",
             "normalise them, or pass raw scores as `logits=`",
         )
+
+
+def generator(random_state: RandomState) -> np.random.Generator:
+    """Return a generator from a seed, a generator (as it is) or None (fresh entropy)."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(seed_of(random_state))
+
+
+def seed_of(random_state: RandomState) -> int | None:
+    """Return the seed behind `random_state`: a new one for None, None for a generator.
+
+    Drawing it here rather than inside NumPy lets a result name the seed that repeats it.
+    """
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
+    if isinstance(random_state, np.random.Generator):
+        return None
+    whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
+    if not whole or not 0 <= random_state <= MAX_SEED:
+        raise InputError(
+            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or None",
+            shown(random_state),
+            "pass for instance random_state=0",
+        )
+    return int(random_state)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sabal.api import query, select
-from sabal.core.seeds import RandomState
+from sabal.core.checks import RandomState
 from sabal.integrations.axes import log_probs_from
 from sabal.selection import Selection
 

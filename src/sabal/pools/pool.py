@@ -31,6 +31,7 @@ from sabal.core.arrays import (
     top_k,
 )
 from sabal.core.checks import (
+    check_choice,
     check_features,
     check_ids,
     check_same_classes,
@@ -39,8 +40,9 @@ from sabal.core.checks import (
 )
 from sabal.core.rows import is_stored, load
 from sabal.errors import InputError
+from sabal.pools.ids import Ids
 from sabal.pools.sampling import PrioritySample, priorities, priority_sample
-from sabal.predictions import ARRAYS, Prediction, prediction_type
+from sabal.predictions import ARRAYS, BY_LOSS, Gaussian, Posterior, Prediction, Sigmoid, Softmax
 
 Part = Array | Callable[[], Array] | None
 """An array, or a function that computes it on first use."""
@@ -48,7 +50,7 @@ Part = Array | Callable[[], Array] | None
 Question = Callable[..., Any]
 """A function of a shard and further arguments; it must be picklable by name."""
 
-FILE_ARRAYS = ("features", *prediction_type("softmax", ("log_probs",)).checks)
+FILE_ARRAYS = ("features", *Posterior.checks)
 """The arrays of a pool file; other losses have other arrays."""
 
 AGREEMENT = 0.01
@@ -264,7 +266,7 @@ class ArrayPool(Pool):
     ) -> None:
         predicted = {name: arrays[name] for name in ARRAYS if arrays.get(name) is not None}
         predicted |= {name: part for name, part in arrays.items() if part is not None}
-        kind = prediction_type(loss, list(predicted))
+        kind = _prediction_type(loss, list(predicted))
         parts = predicted if features is None else {"features": features, **predicted}
         self.arrays = CheckedArrays(parts, {"features": check_features, **kind.checks}, size)
         self.prediction = kind(self.arrays)
@@ -274,7 +276,7 @@ class ArrayPool(Pool):
         self._checked_labeled: Array = None
         self.size = self.arrays.size = self._find_size(size, ids)
         # Ids that are read on demand are kept as they are.
-        self.ids: Any = ids if hasattr(ids, "look_up") else self._names(ids)
+        self.ids: Any = ids if isinstance(ids, Ids) else self._names(ids)
         self._shard: Shard | None = None
 
     def _names(self, ids: Any) -> np.ndarray:
@@ -501,6 +503,29 @@ class ArrayPool(Pool):
 
 Outputs = ArrayPool
 """The former name, which strategies of other packages may use."""
+
+
+def _prediction_type(loss: str, names: Collection[str]) -> type[Prediction]:
+    """Return the type of a prediction with these arrays; raise if `loss` does not support them."""
+    kind = BY_LOSS[check_choice(loss, "loss", list(BY_LOSS))]
+    if kind is Softmax and "log_probs" in names:
+        kind = Posterior
+    for name in names:
+        if name not in kind.checks:
+            other = next((k for k in (Posterior, Sigmoid, Gaussian) if name in k.checks), None)
+            known = (Posterior if kind is Softmax else kind).checks
+            raise InputError(
+                f"outputs that loss={loss!r} knows ({', '.join(('features', *known))})",
+                f"`{name}`",
+                "leave it out" + ("" if other is None else f", or pass loss={other.loss!r}"),
+            )
+    if kind.mean_name in names and not set(kind.sources) & set(names):
+        raise InputError(
+            f"`{kind.dispersion_name}` beside `{kind.mean_name}`",
+            " and ".join(names),
+            f"pass {kind.dispersion_name}=",
+        )
+    return kind
 
 
 class Shard:

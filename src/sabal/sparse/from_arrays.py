@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 
 from sabal.core.arrays import as_array, to_float64_numpy
-from sabal.core.checks import check_choice
-from sabal.core.seeds import RandomState, generator
+from sabal.core.checks import RandomState, check_choice, generator
 from sabal.errors import InputError, SabalWarning
 from sabal.pools.pool import ArrayPool
 from sabal.predictions import BY_LOSS
-from sabal.sparse.problem import Problem
-from sabal.sparse.spec import UNCERTAINTIES, ProblemSpec
+from sabal.sparse.problem import UNCERTAINTIES, Problem, ProblemSpec
 
 Uncertainty = str | np.ndarray
 """One of UNCERTAINTIES, or a non-negative score per item."""

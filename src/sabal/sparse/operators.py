@@ -29,6 +29,7 @@ from sabal.core.arrays import (
     to_backend_of,
     to_float64_numpy,
     to_numpy,
+    weighted_row_sum,
 )
 
 MAX_BLOCK_ROWS = 4096
@@ -177,12 +178,7 @@ class Dense(Block):
         return to_float64_numpy(self.atoms_NM @ to_backend_of(direction, self.atoms_NM))
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
-        # Sums of float32 products are computed per chunk and added in float64.
-        total = np.zeros(self.atom_shape)
-        for rows in row_chunks(self.size, self.row_bytes):
-            chunk = self.atoms_NM[rows]
-            total += to_float64_numpy(to_backend_of(weights_N[rows], chunk) @ chunk)
-        return total
+        return weighted_row_sum(weights_N, self.atoms_NM)
 
     def norms_squared(self) -> np.ndarray:
         return row_norms_squared(self.atoms_NM)

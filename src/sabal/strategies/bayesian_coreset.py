@@ -19,7 +19,7 @@ from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
 from sabal.sparse.atoms import VANISHING, Atoms, clipped_warning
 from sabal.sparse.operators import Operator
-from sabal.sparse.spec import pool_posterior_atoms
+from sabal.sparse.problem import pool_posterior_atoms
 from sabal.strategies.base import Strategy, make_selection
 
 ITERATIONS_PER_ITEM = 10

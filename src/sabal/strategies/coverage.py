@@ -39,11 +39,11 @@ from sabal.core.arrays import (
     to_float64_numpy,
     to_numpy,
     top_k,
+    weighted_row_sum,
 )
 from sabal.core.checks import check_choice, check_number
 from sabal.pools.pool import Pool
 from sabal.selection import Selection
-from sabal.sparse.operators import Dense
 from sabal.strategies.base import Strategy, make_selection
 
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
@@ -441,7 +441,7 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
     points_MD = features_MD
     points_MD /= unit
     size = points_MD.shape[0]
-    mean_D = to_backend_of(Dense(points_MD).combine(np.full(size, 1.0 / size)), points_MD)
+    mean_D = to_backend_of(weighted_row_sum(np.full(size, 1.0 / size), points_MD), points_MD)
     points_MD -= mean_D
     if labeled_LD is not None:
         xp = namespace(points_MD, labeled_LD)

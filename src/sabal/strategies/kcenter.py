@@ -22,10 +22,10 @@ from sabal.core.arrays import (
     to_float64_numpy,
     to_numpy,
     top_k,
+    weighted_row_sum,
 )
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
-from sabal.sparse.operators import Dense
 from sabal.strategies.base import Strategy, make_selection
 
 CANDIDATES, CENTRES = 2048, 1024
@@ -81,7 +81,7 @@ class _FurthestFirst:
         self.features_ND = features_ND
         self.unit = power_of_two(features_ND, labeled_LD)
         # ||x||^2 - 2 x.c + ||c||^2 loses precision with a common offset of the features.
-        self.mean_D = Dense(features_ND).combine(np.full(n, 1.0 / n)) / self.unit
+        self.mean_D = weighted_row_sum(np.full(n, 1.0 / n), features_ND) / self.unit
         self.count = 0 if labeled_LD is None else labeled_LD.shape[0]
         self.centres_ED = np.empty((self.count + picks, dimensions))
         if labeled_LD is not None:

@@ -18,9 +18,8 @@ from sabal.selection import Selection
 from sabal.sparse.greedy import Greedy
 from sabal.sparse.iht import ProximalIHT
 from sabal.sparse.items import most_uncertain_items
-from sabal.sparse.problem import Problem, Solution, Solver
+from sabal.sparse.problem import NO_FEATURES, Problem, ProblemSpec, Solution, Solver
 from sabal.sparse.refit import refit
-from sabal.sparse.spec import NO_FEATURES, ProblemSpec
 from sabal.strategies.base import Strategy, make_selection
 
 RANDOM_BATCHES = 5
