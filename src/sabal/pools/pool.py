@@ -53,6 +53,11 @@ Question = Callable[..., Any]
 FILE_ARRAYS = ("features", *Posterior.checks)
 """The arrays of a pool file; other losses have other arrays."""
 
+UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
+"""What `ArrayPool.uncertainty` may be asked for by an option."""
+
+NO_FEATURES = "there are no features: items are told apart by their predictions alone"
+
 AGREEMENT = 0.01
 """The largest difference between given probabilities and the softmax of given logits."""
 

@@ -10,9 +10,9 @@ import numpy as np
 from sabal.core.arrays import as_array, to_float64_numpy
 from sabal.core.checks import RandomState, check_choice, generator
 from sabal.errors import InputError, SabalWarning
-from sabal.pools.pool import ArrayPool
+from sabal.pools.pool import UNCERTAINTIES, ArrayPool
 from sabal.predictions import BY_LOSS
-from sabal.sparse.problem import UNCERTAINTIES, Problem, ProblemSpec
+from sabal.sparse.problem import Problem, ProblemSpec
 
 Uncertainty = str | np.ndarray
 """One of UNCERTAINTIES, or a non-negative score per item."""

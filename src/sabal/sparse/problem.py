@@ -27,7 +27,7 @@ from sabal.core.checks import (
     check_whole,
 )
 from sabal.errors import InputError
-from sabal.pools.pool import ArrayPool, Pool, Shard
+from sabal.pools.pool import UNCERTAINTIES, ArrayPool, Pool, Shard
 from sabal.sparse.atoms import (
     VANISHING,
     Atoms,
@@ -43,11 +43,9 @@ from sabal.sparse.random_features import CurvatureDraws, KernelDraws, draw_curva
 
 ATOMS = ("gradient", "posterior", "curvature", "kernel")
 SCALES = ("free", "literal")
-UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 WIDTHS = {"curvature": 2048, "kernel": 1024}
 MAX_WIDTH = 2**20
 """The maximum length of random-feature atoms; longer draws take gigabytes."""
-NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 
 Draws = CurvatureDraws | KernelDraws | None
 

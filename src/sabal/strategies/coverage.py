@@ -42,11 +42,9 @@ from sabal.core.arrays import (
     weighted_row_sum,
 )
 from sabal.core.checks import check_choice, check_number
-from sabal.pools.pool import Pool
+from sabal.pools.pool import NO_FEATURES, UNCERTAINTIES, Pool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
-
-UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 
 MIN_RADIUS = 1e-6
 """The minimum `radius`; far below 1 an item covers only itself."""
@@ -84,7 +82,6 @@ SHORT = 64
 MIN_GAIN = 1e-7
 """A gain below this share of the whole mass is a rounding error."""
 
-NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 CERTAIN = "the model is certain of every item: all are covered alike"
 ALL_EQUAL = (
     "all features are equal, or equal to those of labelled items: items differ in their "

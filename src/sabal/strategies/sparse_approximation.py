@@ -13,12 +13,12 @@ import numpy as np
 
 from sabal.core.checks import check_choice, check_flag, check_number
 from sabal.errors import InputError
-from sabal.pools.pool import Pool, TopRows
+from sabal.pools.pool import NO_FEATURES, Pool, TopRows
 from sabal.selection import Selection
 from sabal.sparse.greedy import Greedy
 from sabal.sparse.iht import ProximalIHT
 from sabal.sparse.items import most_uncertain_items
-from sabal.sparse.problem import NO_FEATURES, Problem, ProblemSpec, Solution, Solver
+from sabal.sparse.problem import Problem, ProblemSpec, Solution, Solver
 from sabal.sparse.refit import refit
 from sabal.strategies.base import Strategy, make_selection
 
