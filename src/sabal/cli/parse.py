@@ -13,7 +13,7 @@ ENGINES = ("local", "ray")
 
 
 def parse_out(out: Path | None) -> Path:
-    """Where to write; `-`, or nothing, is standard output."""
+    """Return where to write; `-`, or nothing, is standard output."""
     return STANDARD_OUTPUT if out is None or out == Path("-") else out
 
 
@@ -32,19 +32,9 @@ def parse_numbers(text: str, name: str) -> list[int]:
 def parse_options(
     texts: list[str], flag: str = "--option", example: str = "alpha=2.0"
 ) -> dict[str, Any]:
-    """Return name=value texts as keyword arguments.
+    """Return texts such as ``alpha=2.0`` as keyword arguments; a value is JSON, or else a word.
 
-    Parameters
-    ----------
-    texts : list of str
-        Texts such as ``alpha=2.0``; a value is JSON, or else a word.
-    flag, example : str
-        The option that they were given with and an example of it, for messages.
-
-    Returns
-    -------
-    dict
-        Values by name; hyphens in names become underscores.
+    Hyphens in names become underscores. `flag` and `example` are for messages.
     """
     pairs = [_parse_option(text, flag, example) for text in texts]
     names = [name for name, _ in pairs]

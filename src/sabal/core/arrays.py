@@ -72,25 +72,10 @@ def is_lazy(value: Any) -> bool:
 
 
 def as_array(value: Any, name: str) -> Array:
-    """Return `value` as a floating-point array of its own library.
+    """Return `value` as a floating-point array of its own library; lists and data frames as NumPy.
 
-    Parameters
-    ----------
-    value : array_like
-        An array of any library, a list or a data frame; the latter two become NumPy.
-    name : str
-        Its name, for messages.
-
-    Returns
-    -------
-    array
-        Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
-        Lazy rows are returned as they are.
-
-    Raises
-    ------
-    InputError
-        If `value` is not a dense array of real numbers.
+    Integers and short floats are widened (they cannot be computed with); nothing is narrowed. Lazy
+    rows are returned as they are.
     """
     if is_lazy(value):
         return value

@@ -62,18 +62,10 @@ def missing_package(
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation.
+    """Return the command that adds an extra such as "app" to this installation.
 
-    Parameters
-    ----------
-    extra : str
-        The name of the extra, such as ``"app"``.
-
-    Returns
-    -------
-    str
-        A command for a shell. It installs from where this package came from: the source tree, the
-        folder, the file or the repository. Only an installation from an index is named plainly.
+    It installs from where this package came from: the source tree, the folder, the file or the
+    repository. Only an installation from an index is named plainly.
     """
     return f"{_pip()} install {_requirement(extra)}"
 

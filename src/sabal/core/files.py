@@ -50,27 +50,10 @@ header parser may raise TokenError.
 def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
     """Write a file so that it is either complete or absent.
 
-    `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk or
-    an error in `write` leaves what was at `path` as it was. Symbolic links are followed, and a file
-    that is replaced keeps its mode. Devices, pipes, sockets and open descriptors cannot be replaced:
-    the finished content is written to them.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    write : callable
-        Writes the content to the path that it is called with.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
+    `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk
+    or an error in `write` leaves what was at `path` as it was. Symbolic links are followed, and a
+    file that is replaced keeps its mode. Devices, pipes, sockets and open descriptors cannot be
+    replaced: the finished content is written to them.
     """
     target = Path(path)
     with told(target):
@@ -156,7 +139,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Whether `path` takes bytes but cannot be replaced: a device, pipe, socket or descriptor."""
+    """Return whether `path` takes bytes but cannot be replaced: a device, pipe or descriptor."""
     if _descriptor(Path(path)) is not None:
         return True
     try:
@@ -167,13 +150,13 @@ def is_stream(path: str | Path) -> bool:
 
 
 def is_standard_output(path: str | Path) -> bool:
-    """Whether writing to `path` means writing to standard output."""
+    """Return whether writing to `path` means writing to standard output."""
     return _descriptor(Path(path)) == STDOUT
 
 
 @contextmanager
 def told(target: Path) -> Iterator[None]:
-    """Errors of the operating system as a FileError about `target`."""
+    """Raise errors of the operating system as a FileError about `target`."""
     try:
         yield
     except OSError as error:
@@ -181,7 +164,7 @@ def told(target: Path) -> Iterator[None]:
 
 
 def cannot_write(target: Path, error: OSError) -> FileError:
-    """The error for a file, or standard output, that does not take what is written."""
+    """Return the error for a file, or standard output, that does not take what is written."""
     if is_stream(target):
         what = "standard output" if is_standard_output(target) else str(target)
         fix = "check that it is open for writing and has room"
@@ -228,7 +211,7 @@ def _replace(target: Path, mode: int, write: Callable[[Path], None]) -> None:
 
 
 def _mode_of(target: Path) -> int:
-    """The mode of the file that is there, or else of any new file of this user."""
+    """Return the mode of the file that is there, or else of any new file of this user."""
     try:
         return stat.S_IMODE(target.stat().st_mode)
     except FileNotFoundError:
@@ -261,7 +244,7 @@ def _open_stream(target: Path) -> IO[bytes]:
 
 
 def _descriptor(path: Path) -> int | None:
-    """The open descriptor of this process that `path` names, as /dev/stdout and /dev/fd/3 do."""
+    """Return the open descriptor of this process that `path` names, as /dev/stdout does."""
     own = re.compile(rf"/dev/fd|/proc/{os.getpid()}/(task/[0-9]+/)?fd")
     for _ in range(MAX_LINKS):
         if path == STANDARD_OUTPUT:

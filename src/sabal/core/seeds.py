@@ -14,40 +14,17 @@ MAX_SEED = 2**63 - 1
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
-    """Return a NumPy generator.
-
-    Parameters
-    ----------
-    random_state : int, numpy.random.Generator or None
-        A seed, a generator (returned as it is) or None (fresh entropy).
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
+    """Return a NumPy generator from a seed, a generator (as it is) or None (fresh entropy)."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     return np.random.default_rng(seed_of(random_state))
 
 
 def seed_of(random_state: RandomState) -> int | None:
-    """Return the seed behind `random_state`.
+    """Return the seed behind `random_state`; None for a generator, whose seed is not known.
 
-    Parameters
-    ----------
-    random_state : int, numpy.random.Generator or None
-        As in `generator`.
-
-    Returns
-    -------
-    int or None
-        A new seed if `random_state` is None: drawing it here rather than inside NumPy lets a result
-        name the seed that repeats it. None for a generator, whose seed is not known.
-
-    Raises
-    ------
-    InputError
-        If `random_state` is none of these, or a seed out of range.
+    A new seed if `random_state` is None: drawing it here rather than inside NumPy lets a result
+    name the seed that repeats it.
     """
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])

@@ -13,11 +13,6 @@ def limit_threads(count: int) -> None:
 
     With as many worker processes as cores, more threads only compete with each other. Libraries
     that are loaded later, such as PyTorch, read the environment; those already loaded are told.
-
-    Parameters
-    ----------
-    count : int
-        Threads of each library.
     """
     for name in THREAD_VARIABLES:
         os.environ[name] = str(count)

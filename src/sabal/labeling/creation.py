@@ -34,7 +34,7 @@ WRITTEN_BY_INIT = {"migrations", "settings", "items"}
 
 
 def check_free(place: Path) -> None:
-    """Whether a project can be made in `place`: nothing of another one is lost by it."""
+    """Check that a project can be made in `place`: nothing of another one is lost by it."""
     if lexists(place / SETTINGS):
         raise _taken(place, SETTINGS)
     database = place / DATABASE
@@ -50,7 +50,7 @@ def check_free(place: Path) -> None:
 
 @contextmanager
 def new_store(place: Path, settings: Settings, items: Iterable[PoolItem]) -> Iterator[Store]:
-    """The store of a new project, with its items; closed and removed if the block fails."""
+    """Open the store of a new project, with its items; close and remove it if the block fails."""
     if settings.database_url is not None:
         with _closed_on_error(Store.open(settings.database_url, settings)) as store:
             store.add_items(items)
@@ -89,7 +89,7 @@ def _closed_on_error(store: Store) -> Iterator[Store]:
 
 
 def _check_complete(database: Path) -> None:
-    """Whether closing has moved everything from the log of SQLite into the database."""
+    """Check that closing has moved everything from the log of SQLite into the database."""
     if lexists(f"{database}-wal"):
         raise FileError(
             f"to complete the database {database}",
@@ -99,7 +99,7 @@ def _check_complete(database: Path) -> None:
 
 
 def _is_unfinished(database: Path) -> bool:
-    """Whether a database is what a killed `sabal init` leaves, and nobody has it open."""
+    """Return whether a database is what a killed `sabal init` leaves, and is not open elsewhere."""
     if database.is_symlink() or not database.is_file():
         return False
     engine = sa.create_engine("sqlite://", creator=lambda: _locked(database), poolclass=sa.NullPool)
@@ -116,7 +116,7 @@ def _is_unfinished(database: Path) -> bool:
 
 
 def _locked(database: Path) -> sqlite3.Connection:
-    """A connection beside which there is no other; an error if there is one already."""
+    """Return the only connection to a database; raise an error if there is another one."""
     url = f"file:{quote(str(database))}?mode=rw"
     connection = sqlite3.connect(url, uri=True, timeout=0, isolation_level=None)
     try:

@@ -41,13 +41,7 @@ class Engine:
         self._nothing_due_at: int | None = None
 
     def step(self) -> str | None:
-        """Do the next thing that is due.
-
-        Returns
-        -------
-        str or None
-            What was done ("features", "train" or "choose"); None if nothing is due.
-        """
+        """Do the next thing that is due: "features", "train" or "choose"; None if nothing is."""
         try:
             return self._step()
         except Exception as error:

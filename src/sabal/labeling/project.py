@@ -38,32 +38,10 @@ class Project:
         name: str | None = None,
         **settings: Any,
     ) -> Project:
-        """Create a project.
+        """Create a project and open it.
 
-        Parameters
-        ----------
-        folder : str or Path
-            The folder to create.
-        data : str or Path
-            A folder of images, or a .csv, .jsonl or .parquet file.
-        classes : sequence of str
-            The names of the classes.
-        text_column, id_column : str, optional
-            The columns of `data` with the texts and the ids.
-        name : str, optional
-            The name of the project, by default that of the folder.
-        **settings
-            Other settings by their names in sabal.toml.
-
-        Returns
-        -------
-        Project
-            The open project.
-
-        Raises
-        ------
-        FileError
-            If the folder has a project already, or the data cannot be used.
+        `data` is a folder of images, or a .csv, .jsonl or .parquet file. `settings` are others by
+        their names in sabal.toml.
         """
         place, source_path = Path(folder).absolute(), Path(data).absolute()
         check_free(place)
@@ -92,24 +70,7 @@ class Project:
     def open(cls, folder: str | Path, *, clock: Clock = utc_now, to_read: bool = False) -> Project:
         """Open a project.
 
-        Parameters
-        ----------
-        folder : str or Path
-            The folder of the project.
-        clock : callable, optional
-            Returns the current time; tests replace it.
-        to_read : bool, default=False
-            Nothing will be written, so a folder without write permission will do.
-
-        Returns
-        -------
-        Project
-            The open project.
-
-        Raises
-        ------
-        FileError
-            If there is no project, or its settings or database cannot be used.
+        With `to_read` nothing will be written, so a folder without write permission will do.
         """
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():

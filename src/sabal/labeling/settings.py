@@ -30,47 +30,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(StoreSettings):
-    """All settings in sabal.toml, in one flat record.
-
-    Parameters
-    ----------
-    classes, budget, lease_seconds, overlap
-        See `StoreSettings`.
-    name : str
-        The name of the project.
-    kind : {"image", "text"}
-        What the items are.
-    data : str
-        The absolute path of the folder of images, or of the .csv, .jsonl or .parquet file.
-    text_column, id_column : str, optional
-        The columns of `data` with the texts and the ids.
-    database_url : str, optional
-        The database of a team; by default SQLite in the folder of the project.
-    strategy : str
-        How batches are chosen, with the options in `options`.
-    first : {"random", "typiclust"}
-        How the first batch is chosen.
-    initial, batch : int
-        The sizes of the first and of later batches.
-    seed : int
-        Decides all random draws.
-    choose_at : float
-        The share of a batch that must be answered before the next one is chosen.
-    check_share : float
-        The number of check items per batch, as a share of its size. Check items are drawn at
-        random, labelled like the others and never trained on: the learning curve is measured on
-        them.
-    weighted : bool
-        Whether training uses the weights of the selection.
-    backbone : str
-        What computes the features.
-    size : int
-        The size of the features; see the backbones.
-    head : {"auto", "linear", "lenet"}
-        The model that is trained on the features.
-    show_guess : bool
-        Whether people see the model's guess after their answer.
-    """
+    """All settings in sabal.toml, in one flat record; docs/labeling.md describes each of them."""
 
     name: str
     kind: str
@@ -140,23 +100,7 @@ class Settings(StoreSettings):
 
 
 def read_settings(path: Path) -> Settings:
-    """Read sabal.toml.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Settings
-        The settings, checked.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a section, name or value is not valid.
-    """
+    """Read and check sabal.toml."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

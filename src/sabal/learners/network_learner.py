@@ -225,7 +225,7 @@ class NetworkLearner(Learner):
 
 
 def _folds(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows to train on and rows left out, with every class in every fold where there is enough."""
+    """Yield rows to train on and rows left out; every class is in every fold where possible."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     classes, counts = np.unique(labels, return_counts=True)

@@ -15,18 +15,7 @@ BASELINE = "random"
 class Point:
     """One round of one run: a row of results.parquet.
 
-    Attributes
-    ----------
-    strategy, seed, round
-        The run, and the number of the round.
-    labels : int
-        The number of labels after the round.
-    accuracy : float
-        The accuracy on the test set.
-    select_seconds : float
-        The time of the selection.
-    select_mb : float or None
-        The peak growth of memory during the selection, where the system reports it.
+    `select_mb` is the peak growth of memory during the selection, where the system reports it.
     """
 
     strategy: str
@@ -55,26 +44,11 @@ class Point:
 class Summary:
     """The learning curves of one strategy, summarised over its seeds.
 
-    Attributes
-    ----------
-    strategy : str
-        The strategy.
-    seeds : int
-        The number of runs.
-    auc, std : float
-        Mean and standard deviation of the area under the curve, in percent.
-    final_accuracy : float
-        The mean accuracy after the last round.
-    difference, low, high : float or None
-        The paired difference of areas to random, and its 95 % interval; None without a random run,
-        the interval also with a single seed.
-    better, worse : bool
-        Whether the difference is significantly above or below 0, by an interval that allows for as
-        many comparisons with random as there are strategies (Bonferroni).
-    labels_to_match : float or None
-        The labels at which the mean curve first reaches the final accuracy of random.
-    select_seconds, select_mb : float
-        The mean time and memory of a selection, without the first batch.
+    `auc` and `std` are of the area under the curve, in percent. `difference` is paired with random,
+    with a 95 % interval; None without a random run, the interval also with a single seed. `better`
+    and `worse` allow for as many comparisons as there are strategies (Bonferroni). The mean curve
+    first reaches the final accuracy of random at `labels_to_match`. Seconds and megabytes are means
+    over all selections but the first.
     """
 
     strategy: str

@@ -29,29 +29,12 @@ FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
 class Experiment:
     """A comparison of strategies: everything that determines its result, and nothing else.
 
-    Parameters
-    ----------
-    dataset, data_dir
-        The data set, as in `sabal.simulate.datasets.catalog.load`.
-    strategies : tuple of str
-        Names of strategies, or labels of your own.
-    seeds : int
-        The number of runs of every strategy.
-    initial, batch, rounds, first, weighted
-        As in `sabal.loop.Plan`.
-    model : str
-        What is trained: one of `MODELS`.
-    options : dict
-        Options of the strategies, by strategy or label. The option "strategy" of a label names the
-        strategy it stands for, so that one strategy can occur twice, with different options.
-    recipe : dict
-        Changes to the recipe of a network.
-    validation : int
-        The number of training items that are held out, for the temperature of networks and for
-        early stopping.
-    pool : int, optional
-        The number of other training items to choose from; all if left out. Both draws are the same
-        for every seed and strategy.
+    `strategies` are names, or labels of your own: the option "strategy" of a label names the
+    strategy it stands for, so that one strategy can occur twice with different `options`. `recipe`
+    changes the recipe of a network. `validation` training items are held out for the temperature of
+    networks and for early stopping, and `pool` others (all if None) are chosen from; both draws are
+    the same for every seed and strategy. For the other fields see `sabal.loop.Plan`, `MODELS` and
+    `sabal.simulate.datasets.catalog.load`.
     """
 
     dataset: str

@@ -27,21 +27,9 @@ _stop: Any = None
 
 
 def run_parallel(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], None]) -> list[Point]:
-    """Run everything in `jobs` worker processes.
+    """Run everything in `jobs` worker processes; `on_round` gets the point of every round, once.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        What to run; each must be picklable.
-    jobs : int
-        The number of processes.
-    on_round : callable
-        Called in this process with the point of every round, once.
-
-    Returns
-    -------
-    list of Point
-        The points of all runs.
+    `on_round` is called in this process. Runs must be picklable.
     """
     # A fresh interpreter for every worker: forked threads of BLAS libraries may hang.
     context = multiprocessing.get_context("spawn")

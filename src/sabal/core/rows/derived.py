@@ -16,16 +16,8 @@ from sabal.errors import InputError
 class DerivedRows(LazyRows):
     """Rows computed from other rows on request: `function(*(source[rows] ...))`.
 
-    Parameters
-    ----------
-    function : callable
-        Makes rows of `shape` and `dtype` from the same rows of every source, each independently.
-    *sources : array
-        Arrays or lazy rows, of one library and device.
-    shape : tuple of int
-        The shape, rows first.
-    dtype
-        The dtype of the rows.
+    The function makes rows of `shape` and `dtype` from the same rows of every source, each
+    independently. The sources are arrays or lazy rows, of one library and device.
     """
 
     def __init__(

@@ -25,13 +25,8 @@ GAP_BYTES = 32 * 2**10
 class DataFile:
     """A file that is opened when it is first read, by each process separately.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    owner : object, optional
-        An object that has to live as long as the file is needed, such as its temporary folder. It
-        is not sent to other processes.
+    `owner` is an object that has to live as long as the file is needed, such as its temporary
+    folder. It is not sent to other processes.
     """
 
     def __init__(self, path: str | Path, owner: object = None) -> None:
@@ -74,18 +69,7 @@ class DataFile:
 class RawRows(LazyRows):
     """Rows of one region of a file as they are written there, except for the byte order.
 
-    Parameters
-    ----------
-    path : str, Path or DataFile
-        The file.
-    shape : tuple of int
-        The shape, rows first.
-    dtype
-        The dtype of the entries in the file.
-    offset : int, default=0
-        The byte at which the rows begin.
-    owner : object, optional
-        See `DataFile`.
+    The rows begin at the byte `offset`. For `owner` see `DataFile`.
     """
 
     device = "cpu"

@@ -54,23 +54,7 @@ def check_size(size: int, source: str) -> None:
 
 
 def answer_in(found: FileRow) -> ImportedLabel | None:
-    """Return the answer in a row of a file.
-
-    Parameters
-    ----------
-    found : FileRow
-        The row.
-
-    Returns
-    -------
-    ImportedLabel or None
-        The answer; None if the row has none yet.
-
-    Raises
-    ------
-    FileError
-        If a value is not valid.
-    """
+    """Return the answer in a row of a file, or None if the row has none yet."""
     item, label, action = (_text(found, name) for name in ("id", "label", "action"))
     if item is None:
         raise found.error("an `id`", "none", "give every row the id of its item")

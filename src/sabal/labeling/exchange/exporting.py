@@ -24,24 +24,10 @@ WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 def export_bytes(
     store: Store, format: str, *, batch: bool = False, media_url: str = LOCAL_FILES
 ) -> bytes:
-    """Return the current labels and skips as a file, or the open items.
+    """Return the current labels and skips as a file, or the items that need an answer (`batch`).
 
-    Parameters
-    ----------
-    store : Store
-        The store of the project.
-    format : str
-        One of `FORMATS`.
-    batch : bool, default=False
-        Export the items that need an answer instead.
-    media_url : str
-        For label-studio, the prefix that makes the path of an image its address.
-
-    Returns
-    -------
-    bytes
-        The content of the file. Answers are sorted by time, independently of the store: importing
-        an export and exporting it again gives the same bytes.
+    Answers are sorted by time, independently of the store: importing an export and exporting it
+    again gives the same bytes. `media_url` makes the path of an image its address in Label Studio.
     """
     check_format(format)
     rows = _open_rows(store) if batch else _answer_rows(store)

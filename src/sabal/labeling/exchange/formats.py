@@ -58,7 +58,7 @@ def format_of(path: str | Path) -> str:
 
 
 def format_to_write(path: str | Path) -> str:
-    """The same; CSV for standard output, devices and pipes whose name has none of the endings."""
+    """Return the format by the ending; CSV for standard output, devices and pipes without one."""
     ending = Path(path).suffix.lower()
     return "csv" if is_stream(path) and ending not in ENDINGS.values() else format_of(path)
 

@@ -45,17 +45,7 @@ def label_config(classes: Sequence[str], kind: str) -> str:
 def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> bytes:
     """Return a task per item, in the order of first appearance, with an annotation per answer.
 
-    Parameters
-    ----------
-    rows : sequence of dict
-        The columns of an export, and `kind`, `content` and `rank` of the item.
-    media_url : str
-        The prefix that makes the path of an image its address in Label Studio.
-
-    Returns
-    -------
-    bytes
-        The tasks as JSON.
+    The rows have the columns of an export, and `kind`, `content` and `rank` of the item.
     """
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:

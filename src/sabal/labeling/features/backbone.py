@@ -33,12 +33,7 @@ class Backbone(Protocol):
 class OwnFeatures:
     """Features that the user supplied in the column `features` of a table.
 
-    Parameters
-    ----------
-    path : Path
-        The table.
-    items : int
-        The number of rows that it had when the project was created.
+    `items` is the number of rows that the table had when the project was created.
     """
 
     def __init__(self, path: Path, items: int) -> None:
@@ -81,29 +76,7 @@ def expected_backbone(project: Project) -> str:
 
 
 def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: int) -> Backbone:
-    """Return a backbone, ready to compute.
-
-    Parameters
-    ----------
-    name : str
-        See `name_of_backbone`.
-    project : Project
-        The project.
-    items : sequence of PoolItem
-        The whole pool.
-    side : int
-        The side of small images where pixels are the features.
-
-    Returns
-    -------
-    Backbone
-        The backbone.
-
-    Raises
-    ------
-    InputError
-        If there is no such backbone for projects of this kind.
-    """
+    """Return a backbone, ready to compute; `side` is that of small images with "pixels"."""
     if name == "own":
         return OwnFeatures(project.data, len(items))
     kind, size = project.settings.kind, project.settings.size

@@ -21,13 +21,7 @@ class ItemSource:
 
 
 def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> ItemSource:
-    """Return a source of (key, content) pairs.
-
-    Raises
-    ------
-    FileError
-        If there are no items, keys are not distinct, or a key or content is not a valid text.
-    """
+    """Return a source of (key, content) pairs; keys must be distinct, and all of it valid text."""
     items: list[PoolItem] = []
     seen: set[str] = set()
     for row, (key, content) in enumerate(entries):

@@ -24,25 +24,7 @@ TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"
 def read_source(
     path: Path, *, text_column: str | None = None, id_column: str | None = None
 ) -> ItemSource:
-    """Read the ids and texts of items, but no image and no features.
-
-    Parameters
-    ----------
-    path : Path
-        A folder of images, or a .csv, .jsonl or .parquet file.
-    text_column, id_column : str, optional
-        The columns of a file with the texts and the ids.
-
-    Returns
-    -------
-    ItemSource
-        The items.
-
-    Raises
-    ------
-    FileError
-        If the path cannot be read, or has no valid items.
-    """
+    """Read the ids and texts of items, but no image and no features."""
     if path.is_dir():
         return _read_images(path)
     ending = path.suffix.lower()

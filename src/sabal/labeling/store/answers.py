@@ -24,26 +24,7 @@ class AnswerStore(StoreBase):
     """The part of the store that holds the answers of people."""
 
     def submit(self, given: Submission) -> Answer:
-        """Store an answer durably.
-
-        Parameters
-        ----------
-        given : Submission
-            A label or a skip. Submitting the same one again returns the stored answer.
-
-        Returns
-        -------
-        Answer
-            The answer as it is stored.
-
-        Raises
-        ------
-        InputError
-            If the submission is malformed, its id was used for another answer, or the item is not
-            open.
-        UnknownNameError
-            If there is no such item, or no such class (`UnknownClassError`).
-        """
+        """Store a label or a skip durably; the same submission again returns the stored answer."""
         _check(given, self.settings)
         action = SKIP if given.skip else LABEL
         with self.database.write() as connection:
@@ -70,17 +51,8 @@ class AnswerStore(StoreBase):
     def undo(self, annotator: str, submission: str) -> Answer | None:
         """Undo the latest current answer of a person, and lease its item to them again.
 
-        Parameters
-        ----------
-        annotator : str
-            The person.
-        submission : str
-            The id of this request. The same request again returns the stored undo.
-
-        Returns
-        -------
-        Answer or None
-            The undo as it is stored, or None if the person has no current answer.
+        Return the undo as it is stored, or None if the person has no current answer. The same
+        submission again returns the stored undo.
         """
         check_name(annotator, "annotator")
         check_name(submission, "submission")

@@ -40,14 +40,7 @@ def as_text(moment: datetime) -> str:
 class Database:
     """Short transactions on one database; safe to use from many threads.
 
-    Parameters
-    ----------
-    url_or_path : str or Path
-        A SQLAlchemy URL, or the path of a SQLite file.
-    clock : callable, optional
-        Returns the current time; tests replace it.
-    read_only : bool, default=False
-        Open a SQLite file that, or whose folder, cannot be written.
+    `read_only` opens a SQLite file that, or whose folder, cannot be written.
     """
 
     def __init__(

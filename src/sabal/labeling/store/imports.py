@@ -44,22 +44,7 @@ class ImportStore(StoreBase):
     def import_labels(self, rows: Iterable[ImportedLabel]) -> ImportReport:
         """Append labels and skips, all or none of them.
 
-        Parameters
-        ----------
-        rows : iterable of ImportedLabel
-            Rows that were imported before add nothing. Items of no batch join the imported round.
-
-        Returns
-        -------
-        ImportReport
-            What was added.
-
-        Raises
-        ------
-        InputError
-            If a row is malformed.
-        UnknownNameError
-            If a label is not a class of the project.
+        Rows that were imported before add nothing. Items of no batch join the imported round.
         """
         given = [_checked(row, self.settings) for row in rows]
         with self.database.write() as connection:

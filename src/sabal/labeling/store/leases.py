@@ -22,19 +22,9 @@ class LeaseStore(StoreBase):
     """The part of the store that hands out items."""
 
     def next_items(self, annotator: str, count: int) -> list[LeasedItem]:
-        """Lease open items to a person.
+        """Lease up to `count` open items to a person.
 
-        Parameters
-        ----------
-        annotator : str
-            The person.
-        count : int
-            The maximal number of items.
-
-        Returns
-        -------
-        list of LeasedItem
-            Items that the person holds already come first, then others by round and rank.
+        Items that the person holds already come first, then others by round and rank.
         """
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)

@@ -17,16 +17,8 @@ MAX_CLASS_LENGTH = 200
 class StoreSettings:
     """The settings of a project that the store needs.
 
-    Parameters
-    ----------
-    classes : tuple of str
-        The labels that people can give.
-    budget : int
-        The number of items to label in all.
-    lease_seconds : float
-        How long an item is reserved for the person who was shown it.
-    overlap : int
-        How many people answer each item.
+    An item is reserved for `lease_seconds` for the person who was shown it; `overlap` people answer
+    each item, of which `budget` are labelled in all.
     """
 
     classes: tuple[str, ...]

@@ -136,15 +136,8 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 def difference_interval(before: CurvePoint, after: CurvePoint) -> tuple[float, float]:
     """Return the 95 % interval of the gain between two points.
 
-    Notes
-    -----
-    Newcombe's hybrid of the two score intervals [1]_. It assumes independent samples. The points
-    share check items, so the true interval is rather narrower.
-
-    References
-    ----------
-    .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
-       proportions: comparison of eleven methods", Statistics in Medicine 17 (1998).
+    Newcombe's hybrid of the two score intervals (Statistics in Medicine 17, 1998). It assumes
+    independent samples. The points share check items, so the true interval is rather narrower.
     """
     gain = after.accuracy - before.accuracy
     down = math.hypot(after.accuracy - after.low, before.high - before.accuracy)

@@ -38,27 +38,9 @@ def create_app(
 ) -> FastAPI:
     """Return the web app of a project.
 
-    Parameters
-    ----------
-    project : Project
-        An open project.
-    token : str, optional
-        What every request must present, as `Authorization: Bearer` or as the cookie that
-        `/login?token=` sets. Without a token the app is for this machine only.
-    allowed_hosts : tuple of str
-        The host names of the app, without ports; `("*",)` requires a token.
-    worker : bool, default=True
-        Whether to start the process that trains and chooses.
-
-    Returns
-    -------
-    FastAPI
-        The app.
-
-    Raises
-    ------
-    InputError
-        If any host is allowed and there is no token.
+    Every request must present the token, as `Authorization: Bearer` or as the cookie that
+    `/login?token=` sets; without a token the app is for this machine only. `allowed_hosts` are the
+    host names of the app, without ports. `worker` starts the process that trains and chooses.
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")

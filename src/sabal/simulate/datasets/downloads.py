@@ -55,18 +55,9 @@ CIFAR100 = (
 
 @dataclass(frozen=True)
 class PublicSource:
-    """Where a data set is published.
+    """Where a data set is published: `base` and the names of its files, with their MD5 sums.
 
-    Parameters
-    ----------
-    base : str
-        The address that the names of the files are appended to.
-    files : dict
-        The published MD5 sums, by the name of the file.
-    read : callable
-        Reads the downloaded files, in the order of `files`.
-    class_names : tuple of str
-        The meaning of the labels 0, 1, ...
+    `read` reads the downloaded files, in the order of `files`.
     """
 
     base: str
