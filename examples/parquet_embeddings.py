@@ -76,7 +76,7 @@ def main() -> None:
         table.add_row(row["id"], str(row["rank"]), f"{row['weight']:.3f}")
     console.print(table)
     evidence = json.loads(chosen.schema.metadata[b"sabal.evidence"])
-    console.print(f"{evidence['items']:,} items, {evidence['labelled']} labelled")
+    console.print(f"{evidence['items']:,} items, {evidence['labeled']} labelled")
     console.print(
         f"What is not covered of the undecided part of the pool: {evidence['objective']:.1%}; "
         f"with a random batch: {evidence['random_batch']['objective']:.1%}",

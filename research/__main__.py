@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sabal.__main__ import run_interruptible
+from sabal.core.interrupts import run_interruptible
 
 
 def load() -> Callable[[], None]:

@@ -45,6 +45,8 @@ def test_a_package_that_is_there_is_imported():
 
 
 def test_a_package_that_is_missing_is_named_with_its_purpose_and_a_command(monkeypatch):
+    # Another test may have imported it already.
+    monkeypatch.delitem(sys.modules, "PIL.Image", raising=False)
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingPackageError) as caught:
         import_optional("PIL.Image", "data", "to read images")

@@ -117,7 +117,7 @@ def test_a_log_that_could_not_be_emptied_is_an_error(tmp_path, data, monkeypatch
     close = Store.close
 
     def close_badly(store):
-        place = store.database.place
+        place = store.database.location
         close(store)
         with open(f"{place}-wal", "w") as file:
             file.write("frames")

@@ -116,7 +116,7 @@ def test_steps_come_one_at_a_time_and_every_one_is_a_row(tmp_path):
     assert work(engine) == ["train"]
     assert work(engine) == []
     found = store.status()
-    assert (found.labelled, found.finished, found.training) == (22, True, "idle")
+    assert (found.labeled, found.finished, found.training) == (22, True, "idle")
     trainings = store.trainings()
     assert [each.labels for each in trainings] == [12, 17, 22]
     assert [each.training_id for each in store.rounds()] == [None, 1, 2]
@@ -144,7 +144,7 @@ def test_the_next_batch_is_chosen_before_the_current_one_ends(tmp_path):
     assert work(engine) == ["train", "choose"]
     label_all(store)
     assert work(engine) == ["train"]
-    assert store.status().labelled == 15
+    assert store.status().labeled == 15
     assert store.status().finished
     project.close()
 
@@ -190,7 +190,7 @@ def test_the_pool_may_be_smaller_than_the_budget(tmp_path):
     project = digits_project(tmp_path, items=20, initial=12, batch=5, budget=500)
     run_to_the_end(project)
     found = project.store.status()
-    assert (found.labelled, found.remaining, found.finished) == (20, 0, True)
+    assert (found.labeled, found.remaining, found.finished) == (20, 0, True)
     project.close()
 
 
@@ -242,7 +242,7 @@ def test_labels_from_elsewhere_are_learnt_and_count(tmp_path):
     assert not {each.item for each in store.batch(0)} & {f"d{k}" for k in range(400, 408)}
     label_all(store)
     assert work(engine) == ["train"]
-    assert store.trainings()[0].labels == store.status().labelled == 20
+    assert store.trainings()[0].labels == store.status().labeled == 20
     assert store.status().finished
     project.close()
 
@@ -293,7 +293,7 @@ def test_check_items_are_a_sample_of_the_whole_pool_whatever_the_batches_take(tm
 def test_a_pool_that_is_nearly_labelled_gives_up_what_it_reserved(tmp_path):
     project = digits_project(tmp_path, items=40, check_share=0.5, initial=20, batch=10, budget=40)
     run_to_the_end(project)
-    assert project.store.status().labelled == 40
+    assert project.store.status().labeled == 40
     project.close()
 
 

@@ -45,7 +45,7 @@ def test_answers_leases_and_history(url):
     clock.pass_(301)
     assert len(store.next_items("eve", 9)) == 5
     found = store.status()
-    assert (found.labelled, found.skipped, found.remaining) == (1, 0, 5)
+    assert (found.labeled, found.skipped, found.remaining) == (1, 0, 5)
     rows = [ImportedLabel("i4", STRANGE[2], "eve"), ImportedLabel("gone", STRANGE[2], "eve")]
     assert [store.import_labels(rows).labels for _ in range(2)] == [1, 0]
     assert store.labels(until=1) == store.labels()[:1]
@@ -89,6 +89,6 @@ def test_a_project_goes_through_its_rounds(url, tmp_path):
             while leased := project.store.next_items("ann", 5):
                 for each in leased:
                     answer(project.store, each.item, str(labels[int(each.item)]))
-        assert project.store.status().labelled == 50
+        assert project.store.status().labeled == 50
         assert project.store.curve()
     assert not (tmp_path / "p" / "sabal.db").exists()

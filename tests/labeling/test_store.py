@@ -477,7 +477,7 @@ def test_status_counts_items(store):
     answer(store, "i0")
     answer(store, "i1", None)
     found = store.status()
-    assert (found.round, found.labelled, found.skipped, found.remaining) == (0, 1, 1, 4)
+    assert (found.round, found.labeled, found.skipped, found.remaining) == (0, 1, 1, 4)
     assert (found.items, found.budget, found.classes) == (6, 500, ("cat", "dog"))
     assert (found.training, found.finished, found.metrics) == ("idle", False, {})
     for k in range(2, 6):
@@ -657,7 +657,7 @@ def test_labels_move_to_another_project_as_they_are(tmp_path, store, clock):
     assert report.labels == 2
     assert other.labels() == rows
     assert [(each.number, each.strategy) for each in other.rounds()] == [(-1, "import")]
-    assert other.status().labelled == 2
+    assert other.status().labeled == 2
     # A second file joins the first, and rounds of our own come after.
     other.import_labels([ImportedLabel("i3", "cat", "eve")])
     other.add_round(0, [NewBatchItem(4)], strategy="typiclust")

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 import sabal
-from sabal.__main__ import INTERRUPTED
+from sabal.core.interrupts import INTERRUPTED
 from sabal.core.files import STANDARD_OUTPUT, STDOUT, cannot_write
 from sabal.errors import SabalError
 

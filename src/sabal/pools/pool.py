@@ -460,7 +460,7 @@ class ArrayPool(Pool):
 
     def take(self, rows: np.ndarray) -> ArrayPool:
         """Return a pool of some of the items; what was not computed yet is computed for all."""
-        parts = {name: take_rows(array, rows) for name, array in self.arrays.items()}
+        parts: dict[str, Any] = {n: take_rows(array, rows) for n, array in self.arrays.items()}
         ids = np.asarray(self.ids[rows]).tolist()
         return ArrayPool(
             **parts, labeled_features=self._labeled_features, ids=ids, loss=self.prediction.loss
@@ -482,7 +482,7 @@ class ArrayPool(Pool):
         stored = self.stored_bytes(names)
         if not stored:
             return self
-        parts = {
+        parts: dict[str, Any] = {
             name: load(array) if name in stored else array for name, array in self.arrays.items()
         }
         return ArrayPool(

@@ -152,7 +152,7 @@ class Status:
     """The state of a project: its labels, its latest batch, and what the worker is doing."""
 
     round: int | None
-    labelled: int
+    labeled: int
     skipped: int
     remaining: Annotated[int, Field(description="Items of open batches that need more answers.")]
     partly: Annotated[

@@ -33,7 +33,7 @@ class StatusStore(StoreBase):
         finished = counts.chosen > 0 and not counts.open and used_up
         return Status(
             round=number,
-            labelled=counts.labeled,
+            labeled=counts.labeled,
             skipped=counts.skipped,
             remaining=counts.open,
             partly=counts.partly,

@@ -15,7 +15,7 @@ from urllib.parse import quote
 import uvicorn
 from fastapi import FastAPI
 
-from sabal.__main__ import end
+from sabal.core.interrupts import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app

@@ -12,8 +12,8 @@ look();
 async function look() {
   if (!document.hidden) {
     try {
-      const { round, labelled, skipped, remaining, partly, training, metrics } = await get("/api/status");
-      const now = JSON.stringify([round, labelled, skipped, remaining, partly, training, metrics]);
+      const { round, labeled, skipped, remaining, partly, training, metrics } = await get("/api/status");
+      const now = JSON.stringify([round, labeled, skipped, remaining, partly, training, metrics]);
       if (seen !== null && seen !== now) await refresh();
       seen = now;
     } catch {

@@ -81,8 +81,8 @@ export class Progress {
     put("batch-number", status.round === null ? "" : String(status.round + 1));
     bar("batch-bar", done, size);
     put("batch-text", `${done} of ${size}${older > 0 ? ` · ${older} older open` : ""}`);
-    bar("budget-bar", status.labelled, status.budget);
-    put("budget-text", `${status.labelled} of ${status.budget}`);
+    bar("budget-bar", status.labeled, status.budget);
+    put("budget-text", `${status.labeled} of ${status.budget}`);
     const pill = document.getElementById("training");
     pill.dataset.state = this.busy ? "busy" : status.training;
     const share = status.training === "features" ? ` ${Math.round(100 * status.progress)} %` : "";

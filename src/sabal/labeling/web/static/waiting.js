@@ -13,7 +13,7 @@ export function reason(status) {
   if (status.finished) {
     return {
       title: "All done",
-      text: `${status.labelled} labels are stored: ${status.ended}. Thank you.`,
+      text: `${status.labeled} labels are stored: ${status.ended}. Thank you.`,
       share: null,
       over: true,
     };
@@ -44,7 +44,7 @@ export function reason(status) {
   }
   return {
     title: "Learning from your answers",
-    text: `All ${status.labelled} labels are stored. The next batch follows by itself.`,
+    text: `All ${status.labeled} labels are stored. The next batch follows by itself.`,
     share: undefined,
   };
 }
