@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 import sabal
-from sabal.core.interrupts import INTERRUPTED
 from sabal.core.files import STANDARD_OUTPUT, STDOUT, cannot_write
+from sabal.core.interrupts import INTERRUPTED
 from sabal.errors import SabalError
 
 CANNOT_PRINT = {errno.EPIPE, errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO}

@@ -23,14 +23,9 @@ from array_api_compat import (
 
 from sabal.errors import InputError
 
-Array = Any
-"""An array of any library that follows the array API standard."""
-
-CHUNK_BYTES = 2 * 2**20
-"""Size of the temporaries of a pass that multiplies matrices: enough for BLAS to be efficient."""
-
-CACHE_BYTES = 2**20
-"""Size of the temporaries of an elementwise pass: they should stay in the processor's cache."""
+Array = Any  # an array of any library that follows the array API standard
+CHUNK_BYTES = 2 * 2**20  # temporaries of matrix products: enough for BLAS to be efficient
+CACHE_BYTES = 2**20  # temporaries of elementwise passes: they stay in the processor's cache
 
 SEGMENTS = 64
 """Number of parts in which a sum over a pool is computed, whatever computes it.
@@ -39,8 +34,7 @@ A pool in memory, on disk or on a cluster therefore gives the same sums to the l
 messages of a cluster do not grow with the pool.
 """
 
-SHORTEST_SEGMENT = 4096
-"""Smallest number of rows of such a part."""
+SHORTEST_SEGMENT = 4096  # smallest number of rows of such a part
 
 
 class LazyRows:

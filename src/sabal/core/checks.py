@@ -20,17 +20,10 @@ from sabal.core.arrays import (
 )
 from sabal.errors import InputError, shown
 
-SUM_TOLERANCE = 1e-3
-"""How far the sum of a row of probabilities may be from 1: room for float16 and long rows."""
-
-LARGEST_NUMBER = 1e100
-"""Largest value of an option: products with anything in a pool stay finite."""
-
-LARGEST_WHOLE = 2**53
-"""Largest value of an option that is a count: floats above it skip whole numbers."""
-
-LARGEST_SQUARE = 1e280
-"""Largest squared length of an atom: above it, sums and products overflow float64."""
+SUM_TOLERANCE = 1e-3  # of the sum of a row of probabilities: room for float16 and long rows
+LARGEST_NUMBER = 1e100  # largest value of an option: products with anything in a pool stay finite
+LARGEST_WHOLE = 2**53  # largest option that is a count: floats above it skip whole numbers
+LARGEST_SQUARE = 1e280  # largest squared length of an atom: above it, sums overflow float64
 
 
 def check_features(value: Any, name: str = "features") -> Array:

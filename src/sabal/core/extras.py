@@ -14,11 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from sabal.errors import MissingPackageError
 
-PACKAGES = {"PIL": "pillow", "tomli_w": "tomli-w"}
-"""Packages whose name on an index differs from the module that they install."""
-
-PROJECT = Path(__file__).parents[3]
-"""The root of the repository, if this file is part of a source tree."""
+PACKAGES = {"PIL": "pillow", "tomli_w": "tomli-w"}  # modules whose package has another name
+PROJECT = Path(__file__).parents[3]  # the repository, if this is a source tree
 
 
 def import_optional(module: str, extra: str, purpose: str) -> Any:

@@ -24,17 +24,13 @@ import numpy as np
 from sabal.errors import FileError
 
 STDOUT = 1
-STANDARD_OUTPUT = Path("/dev/stdout")
-"""Means standard output everywhere, also where there is no such path."""
+STANDARD_OUTPUT = Path("/dev/stdout")  # meant also where there is no such path
 
 NOT_SUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM}
 """What file systems say that cannot sync a folder, or make a hard link."""
 
-SHOWN_NAME = 16
-"""Characters of a file's name in the name of its temporary file."""
-
-MAX_LINKS = 40
-"""Links that are followed, as in Linux."""
+SHOWN_NAME = 16  # characters of a file's name in the name of its temporary file
+MAX_LINKS = 40  # links that are followed, as in Linux
 
 BAD_ARCHIVE = (
     OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,

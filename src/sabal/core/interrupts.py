@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-INTERRUPTED = 130
-"""The exit code of an interrupted command, as in shells."""
+INTERRUPTED = 130  # the exit code of an interrupted command, as in shells
 
 
 class Interrupts:

@@ -13,10 +13,7 @@ from typing import Any
 from sabal.errors import InputError
 
 PROCESS = Path("/proc/self")
-
-SHARE = 4
-"""A pool that takes more than 1 / SHARE of the memory allowed stays on disk."""
-
+SHARE = 4  # a pool that takes more than 1 / SHARE of the memory allowed stays on disk
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?)b?\s*", re.ASCII | re.IGNORECASE)
 _LONGEST = 40
 

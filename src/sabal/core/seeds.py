@@ -6,11 +6,8 @@ import numpy as np
 
 from sabal.errors import InputError, shown
 
-RandomState = int | np.random.Generator | None
-"""What a caller may pass as `random_state`."""
-
-MAX_SEED = 2**63 - 1
-"""The largest seed that the files of a selection can hold; a generator may have a larger one."""
+RandomState = int | np.random.Generator | None  # what a caller may pass as `random_state`
+MAX_SEED = 2**63 - 1  # the largest that the files of a selection can hold
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

@@ -26,11 +26,8 @@ SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 COMPANIONS = ("-wal", "-shm", "-journal")
 """The endings of the files that SQLite keeps beside a database."""
 
-UNFINISHED = ".sabal-init-"
-"""How the folder begins in which a database is made."""
-
-WRITTEN_BY_INIT = {"migrations", "settings", "items"}
-"""The tables that have rows before anybody has opened the project."""
+UNFINISHED = ".sabal-init-"  # how the folder begins in which a database is made
+WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
 
 
 def check_free(place: Path) -> None:

@@ -11,8 +11,7 @@ from sabal.core.files import make_folder, write_whole
 from sabal.labeling.creation import SETTINGS
 from sabal.labeling.project import Project
 
-SCALE = 8
-"""The factor by which the digits of 8 x 8 pixels are enlarged."""
+SCALE = 8  # the factor by which the digits of 8 x 8 pixels are enlarged
 
 
 def make_example(folder: str | Path) -> Project:

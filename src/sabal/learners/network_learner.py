@@ -19,17 +19,10 @@ from sabal.models.inputs import HeadedNetwork
 from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 
-MAX_FOLDS = 5
-"""How many networks are trained for a temperature by cross-validation, at most."""
-
-MIN_LABELS = 4
-"""With fewer labels, cross-validation is not worth while."""
-
-PREDICTION_SEED = 0
-"""Draws the posterior samples behind predictions: the same ones in every round."""
-
-MIN_VARIATION = 1e-6
-"""A channel that varies by a smaller share of its mean than this is constant but for rounding."""
+MAX_FOLDS = 5  # how many networks are trained for a temperature by cross-validation, at most
+MIN_LABELS = 4  # with fewer labels, cross-validation is not worth while
+PREDICTION_SEED = 0  # draws the posterior samples behind predictions: the same ones in every round
+MIN_VARIATION = 1e-6  # a channel that varies by a smaller share of its mean is constant
 
 
 @dataclass(frozen=True)

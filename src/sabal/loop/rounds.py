@@ -24,11 +24,8 @@ from sabal.loop.plan import Plan, Round
 from sabal.selection import Selection
 
 PURPOSES = ("select", "outputs", "train", "check")
-STABLE_SHARE = 0.01
-"""Predictions are stable in a round that changes a smaller share of them than this."""
-
-TestData = tuple[Any, np.ndarray]
-"""Items of the pool's kind, and their labels."""
+STABLE_SHARE = 0.01  # predictions are stable in a round that changes a smaller share of them
+TestData = tuple[Any, np.ndarray]  # items of the pool's kind, and their labels
 
 
 def run_rounds(

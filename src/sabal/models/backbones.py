@@ -15,12 +15,9 @@ import torch
 
 from sabal.errors import InputError, MissingPackageError
 
-Embedding = Callable[[list[Any]], np.ndarray]
-"""A function from PIL images in RGB to an array with one row per image."""
-
+Embedding = Callable[[list[Any]], np.ndarray]  # from PIL images in RGB to rows
 EFFICIENTNET_SIDE = 224
-EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0
-"""The Lite networks were trained on pixels scaled as (value - 127) / 128."""
+EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0  # pixels: (value - 127) / 128
 
 
 def embedding(name: str) -> Embedding:

@@ -29,9 +29,7 @@ from sabal.models.posteriors import HeadDraw
 from sabal.models.progress import Progress, report_progress
 from sabal.models.random_streams import Stream, make_generator
 
-FULL_UP_TO = 1000
-"""`structure="auto"` keeps the full precision for at most this many weights."""
-
+FULL_UP_TO = 1000  # `structure="auto"` keeps the full precision for at most this many weights
 PRECISION_BOUNDS = (1e-6, 1e6)
 
 

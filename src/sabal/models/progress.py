@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Progress = bool | Callable[[int, int], None]
-"""True for a bar on the terminal, or a function of (steps done, all steps)."""
+Progress = bool | Callable[[int, int], None]  # True for a bar, or a function of (done, all)
 
 
 @contextmanager

@@ -21,8 +21,7 @@ from sabal.models.inputs import (
 )
 from sabal.models.random_streams import Stream, make_generator
 
-PADDING = 4
-"""The largest shift of an augmented image, in pixels."""
+PADDING = 4  # the largest shift of an augmented image, in pixels
 
 
 class TrainingData:

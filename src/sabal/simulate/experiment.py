@@ -16,12 +16,8 @@ from sabal.learners.network_recipes import RECIPES, NetworkRecipe, recipe_of
 from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
-MODELS = (*ESTIMATORS, *RECIPES)
-"""The models that can be trained: scikit-learn estimators, and networks by their recipes."""
-
-SPLIT_SEED = 20220711
-"""Determines which items are held out and which are the pool, in every run alike."""
-
+MODELS = (*ESTIMATORS, *RECIPES)  # scikit-learn estimators, and networks by their recipes
+SPLIT_SEED = 20220711  # draws the held-out items and the pool, in every run alike
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
 
 

@@ -15,12 +15,8 @@ from typing import Any
 from sabal.core.threads import limit_threads
 from sabal.simulate.curves import Point
 
-Run = Callable[[], Iterable[Point]]
-"""A function that can be sent to another process, and yields a point after every round."""
-
-REPORT_SECONDS = 0.2
-"""How long to wait for a report before checking whether a run has finished."""
-
+Run = Callable[[], Iterable[Point]]  # picklable; yields a point after every round
+REPORT_SECONDS = 0.2  # how long to wait for a report before checking whether a run has finished
 _reports: Any = None
 _stop: Any = None
 """In a worker process: where it reports its rounds, and whether it should stop."""

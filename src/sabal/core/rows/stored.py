@@ -15,11 +15,8 @@ from array_api_compat import numpy as compat_numpy
 from sabal.core.arrays import LazyRows, as_array, row_chunks, to_numpy
 from sabal.errors import FileError, InputError
 
-READ_BYTES = 4 * 2**20
-"""Size of the buffer for rows that cannot be read straight to their destination."""
-
-GAP_BYTES = 32 * 2**10
-"""Reading over a gap of this size is cheaper than a second read."""
+READ_BYTES = 4 * 2**20  # buffer for rows that cannot be read straight to their destination
+GAP_BYTES = 32 * 2**10  # reading over a gap of this size is cheaper than a second read
 
 
 class DataFile:

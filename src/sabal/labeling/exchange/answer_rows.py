@@ -21,14 +21,9 @@ COLUMNS = ("id", "label", "annotator", "round", "weight", "time", "action", "rol
 BATCH_COLUMNS = (*COLUMNS, "rank", "content")
 """The columns of open items, where label, annotator, time and action are empty."""
 
-DEFAULT_ANNOTATOR = "import"
-"""The annotator where a file names none."""
-
-MAX_FILE_BYTES = 512 * 2**20
-"""The maximal size of an imported file, also uncompressed: it is read as a whole."""
-
-RowValues = dict[str, Any]
-"""The values of a row by column; a missing column is empty."""
+DEFAULT_ANNOTATOR = "import"  # the annotator where a file names none
+MAX_FILE_BYTES = 512 * 2**20  # of an imported file, also uncompressed: it is read as a whole
+RowValues = dict[str, Any]  # the values of a row by column; a missing column is empty
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,8 @@ MEDIA_TYPES = {
 }
 """The media type of each format."""
 
-GUARDED = re.compile(r"'*[=+\-@\t\r]")
-"""A cell that a spreadsheet may take for a formula, also with apostrophes in front."""
-
-NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}
-"""The types of the columns that are not text."""
+GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
+NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}  # the other columns are text
 
 
 def format_of(path: str | Path) -> str:

@@ -17,14 +17,9 @@ from sabal.errors import FileError
 from sabal.labeling.exchange.answer_rows import FileRow, RowValues
 from sabal.labeling.exchange.formats import parse_json
 
-LOCAL_FILES = "/data/local-files/?d="
-"""Where a Label Studio server serves the files below its document root."""
-
-CONTROL = "label"
-"""The name of the choices in the labelling interface."""
-
-OWN_KEYS = ("annotator", "round", "time")
-"""The keys under `sabal` in an exported annotation."""
+LOCAL_FILES = "/data/local-files/?d="  # where a Label Studio server serves local files
+CONTROL = "label"  # the name of the choices in the labelling interface
+OWN_KEYS = ("annotator", "round", "time")  # the keys under `sabal` in an exported annotation
 
 
 def label_config(classes: Sequence[str], kind: str) -> str:

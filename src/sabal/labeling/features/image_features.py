@@ -19,8 +19,7 @@ MAX_PIXELS = 50_000_000
 IMAGE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 """The formats that are read, whatever a file calls itself: some others start programs."""
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 8, 32
-MIN_NETWORK_SIDE = 28
-"""The size that LeNet-5 was designed for."""
+MIN_NETWORK_SIDE = 28  # the size that LeNet-5 was designed for
 IMAGES_PER_BATCH = 32
 
 

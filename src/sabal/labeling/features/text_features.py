@@ -10,11 +10,9 @@ import numpy as np
 from sabal.errors import InputError, MissingPackageError
 from sabal.labeling.store import PoolItem
 
-WORD = r"(?u)\w+|[^\w\s]"
-"""A word or another sign, so that emoji count."""
+WORD = r"(?u)\w+|[^\w\s]"  # a word or another sign, so that emoji count
 MAX_VOCABULARY = 50_000
-MAX_TEXTS = 50_000
-"""The vocabulary and its directions are fitted on at most this many texts, drawn at random."""
+MAX_TEXTS = 50_000  # the vocabulary is fitted on at most this many texts, drawn at random
 
 
 class TfidfFeatures:

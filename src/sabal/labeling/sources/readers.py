@@ -17,8 +17,7 @@ from sabal.errors import FileError
 from sabal.labeling.sources.item_source import ItemSource, make_source
 
 IMAGE_ENDINGS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"
-"""The usual names of the columns of a table."""
+TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"  # the usual columns
 
 
 def read_source(

@@ -23,8 +23,7 @@ from sabal.errors import FileError
 
 Clock = Callable[[], datetime]
 BUSY_MILLISECONDS = 30_000
-WRITER_LOCK = 5_941_237
-"""The key of the writers' advisory lock in a PostgreSQL database."""
+WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
 
 
 def utc_now() -> datetime:

@@ -14,8 +14,7 @@ from sabal.labeling.store.database import as_text
 from sabal.labeling.store.records import LeasedItem, check_name
 from sabal.labeling.store.store_base import StoreBase
 
-MAX_LEASES = 1_000
-"""The maximal number of items that one person holds at once."""
+MAX_LEASES = 1_000  # the maximal number of items that one person holds at once
 
 
 class LeaseStore(StoreBase):

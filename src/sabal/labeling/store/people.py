@@ -12,8 +12,7 @@ from sabal.labeling.store.answers import AnswerStore
 from sabal.labeling.store.current_answers import CurrentAnswerStore
 from sabal.labeling.store.records import LABEL, Agreement, Answer, LabelRow, Pace, PersonPace
 
-BREAK_SECONDS = 300.0
-"""A longer time between two answers counts as a break."""
+BREAK_SECONDS = 300.0  # a longer time between two answers counts as a break
 
 
 class PeopleStore(AnswerStore, CurrentAnswerStore):

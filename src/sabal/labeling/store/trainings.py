@@ -13,11 +13,9 @@ from sabal.labeling.store.records import Advice, CurvePoint, TrainingRecord
 from sabal.labeling.store.store_base import StoreBase
 
 STATES = ("idle", "features", "training", "choosing", "waiting", "failed")
-SPAN = 3
-"""The last point of the curve is compared with the one this many trainings earlier."""
+SPAN = 3  # the last point of the curve is compared with the one this many trainings earlier
 MIN_CHECKS = 10
-NEGLIGIBLE = 0.02
-"""A gain in accuracy that does not justify the labels of `SPAN` batches."""
+NEGLIGIBLE = 0.02  # a gain in accuracy that does not justify the labels of `SPAN` batches
 
 
 class TrainingStore(StoreBase):

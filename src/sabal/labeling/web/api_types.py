@@ -21,8 +21,7 @@ from sabal.labeling.store import Answer, BatchItem, CurvePoint, LeasedItem
 MAX_ANNOTATOR_LENGTH = 80
 MAX_SECONDS = 1e9
 MAX_ITEMS = 100
-UNBIASED_REASONS = ("uncertainty", "represents")
-"""Reasons that do not hint at a class, and may be shown before an item is answered."""
+UNBIASED_REASONS = ("uncertainty", "represents")  # hint at no class: shown before an answer
 
 # The character NUL is not accepted by all databases.
 Annotator = Annotated[

@@ -23,8 +23,7 @@ from sabal.labeling.web.tokens import TokenGate, Verdict
 
 A_MONTH = 30 * 24 * 3600
 ONE_KEY = "1234567890"
-SHORT = 4
-"""Names of at most this length fit five to a row on a phone."""
+SHORT = 4  # names of at most this length fit five to a row on a phone
 
 
 @dataclass(frozen=True)

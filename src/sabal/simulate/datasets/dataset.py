@@ -16,8 +16,7 @@ Kind = Literal["images", "features", "texts"]
 Arrays = dict[str, np.ndarray]
 
 PARTS = ("x_train", "y_train", "x_test", "y_test")
-MAX_CHANNELS = 4
-"""Images have one to four channels; a longer last axis means another order of the axes."""
+MAX_CHANNELS = 4  # a longer last axis of images means another order of the axes
 
 
 @dataclass(frozen=True, eq=False)
