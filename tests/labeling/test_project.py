@@ -19,7 +19,9 @@ from labeling_helpers import STRANGE, settings
 from sabal.errors import FileError, InputError, MissingPackageError, SabalError
 from sabal.labeling import learner_choice
 from sabal.labeling.example import make_example
-from sabal.labeling.features import FeatureFiles, backbone, describe, feature_files, learns_with
+from sabal.labeling.features import backbone, describe, feature_files
+from sabal.labeling.features.describe import learns_with
+from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.features.image_features import open_image
 from sabal.labeling.project import Project
 from sabal.labeling.settings import read_settings, write_settings

@@ -17,18 +17,6 @@ def parse_out(out: Path | None) -> Path:
     return STANDARD_OUTPUT if out is None or out == Path("-") else out
 
 
-def parse_numbers(text: str, name: str) -> list[int]:
-    """Return the whole numbers in a comma-separated text; `name` is for messages."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"{name} as whole numbers with commas between",
-            repr(text),
-            "write for instance 100,1000",
-        ) from None
-
-
 def parse_options(
     texts: list[str], flag: str = "--option", example: str = "alpha=2.0"
 ) -> dict[str, Any]:

@@ -45,11 +45,18 @@ class LazyRows:
     """
 
     shape: tuple[int, ...]
+    dtype: Any
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """What all rows would take in memory."""
+        size = getattr(self.dtype, "itemsize", None) or np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * int(size)
 
     def __len__(self) -> int:
         return self.shape[0]

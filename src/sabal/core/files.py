@@ -43,7 +43,7 @@ header parser may raise TokenError.
 """
 
 
-def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
+def write_whole(path: str | Path, write: Callable[[Path], object]) -> Path:
     """Write a file so that it is either complete or absent.
 
     `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk
@@ -68,7 +68,7 @@ def write_bytes_whole(path: str | Path, content: bytes) -> Path:
     """`write_whole` for content that is in memory already."""
     target = Path(path)
     if not is_stream(target):
-        return write_whole(target, lambda temporary: _write_bytes(temporary, content))
+        return write_whole(target, lambda temporary: temporary.write_bytes(content))
     with told(target):
         _write_through(target, io.BytesIO(content))
     return target
@@ -194,7 +194,7 @@ def unreadable_archive(path: Path, error: Exception) -> FileError:
     )
 
 
-def _replace(target: Path, mode: int, write: Callable[[Path], None]) -> None:
+def _replace(target: Path, mode: int, write: Callable[[Path], object]) -> None:
     # Only the start of the name: with all of it the temporary name might be too long.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:SHOWN_NAME]}.")
     os.close(descriptor)
@@ -265,7 +265,3 @@ def _sync(made: Path) -> None:
     # Windows syncs what is open for writing only.
     with made.open("rb+" if os.name == "nt" else "rb") as file:
         os.fsync(file.fileno())
-
-
-def _write_bytes(target: Path, content: bytes) -> None:
-    target.write_bytes(content)

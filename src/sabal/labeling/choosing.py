@@ -12,8 +12,7 @@ import numpy as np
 from sabal.errors import SabalWarning
 from sabal.labeling.explanations import explain, predicted
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import NewBatchItem, TrainingLabel
-from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.labeling.store.records import CHECK, TRAIN, NewBatchItem, TrainingLabel
 from sabal.learners.learner import Learner
 from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection

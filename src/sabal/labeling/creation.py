@@ -20,7 +20,8 @@ import sqlalchemy as sa
 from sabal.core.files import move_to_new
 from sabal.errors import FileError
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import PoolItem, Store, schema
+from sabal.labeling.store import Store, schema
+from sabal.labeling.store.records import PoolItem
 
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 COMPANIONS = ("-wal", "-shm", "-journal")

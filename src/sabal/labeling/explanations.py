@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sabal.core.arrays import row_chunks
-from sabal.labeling.store import TrainingLabel
+from sabal.labeling.store.records import TrainingLabel
 from sabal.learners.learner import Learner
 from sabal.predictions.uncertainty import margin
 

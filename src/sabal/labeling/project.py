@@ -16,8 +16,9 @@ from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_settings
 from sabal.labeling.sources import read_source
-from sabal.labeling.store import PoolItem, Store
+from sabal.labeling.store import Store
 from sabal.labeling.store.database import Clock, utc_now
+from sabal.labeling.store.records import PoolItem
 
 
 class Project:
@@ -84,7 +85,7 @@ class Project:
                 f"no {DATABASE} in it",
                 "restore it from a copy, or make a new project",
             )
-        database = _database(place, settings)
+        database = settings.database_url or place / DATABASE
         store = Store.open(database, settings, clock=clock, to_read=to_read)
         return cls(place, settings, store)
 
@@ -117,13 +118,7 @@ class Project:
         self.store.close()
 
     def __enter__(self) -> Project:
-        """Return the open project."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the database."""
         self.close()
-
-
-def _database(folder: Path, settings: Settings) -> str | Path:
-    return settings.database_url or folder / DATABASE

@@ -53,7 +53,6 @@ class Settings(StoreSettings):
     show_guess: bool = False
 
     def __post_init__(self) -> None:
-        """Check the values."""
         super().__post_init__()
         check_choice(self.kind, "kind", KINDS)
         check_choice(self.head, "head", HEADS)

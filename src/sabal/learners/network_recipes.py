@@ -42,7 +42,6 @@ class NetworkRecipe:
     samples: int = 0
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_choice(self.network, "network", tuple(NETWORK_OPTIONS))
         self._check_network_options()
         check_whole(self.epochs, "epochs")

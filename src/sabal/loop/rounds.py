@@ -147,14 +147,11 @@ class _Run:
         done = self.journal.done(number)
         batch = self.journal.asked(number)
         if batch is None:
-            batch = self._choose(number)
+            if number > 0:
+                self._restore(number - 1)
+            batch = choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
             self.journal.write_asked(number, batch)
-        answers = self._answers(number, batch)
-        open_items = tuple(
-            item
-            for item in batch.indices.tolist()
-            if item not in answers.labels and item not in answers.skipped
-        )
+        answers, open_items = self._answers(number, batch)
         took = float(batch.evidence.get("seconds", 0.0)), batch.evidence.get("megabytes")
         if open_items:
             return Round(number, batch, len(self.labels), {}, *took, 0.0, open_items)
@@ -175,27 +172,18 @@ class _Run:
         reached = target is not None and current.metrics.get("accuracy", 0.0) >= target
         return reached or (stable is not None and self.unchanged_rounds >= stable)
 
-    def _choose(self, number: int) -> Selection:
-        """Choose with the model of the previous round, if there is one."""
-        if number > 0:
-            self._restore(number - 1)
-        return choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
-
-    def _answers(self, number: int, batch: Selection) -> Answers:
-        """Ask for open items until all are answered or the oracle has no more answers for now."""
+    def _answers(self, number: int, batch: Selection) -> tuple[Answers, tuple[int, ...]]:
+        """Ask until all items are answered, or the oracle has no more answers for some of them."""
         while True:
             known = self.journal.answers(number)
-            still_open = [
-                item
-                for item in batch.indices.tolist()
-                if item not in known.labels and item not in known.skipped
-            ]
+            answered = {*known.labels, *known.skipped}
+            still_open = [item for item in batch.indices.tolist() if item not in answered]
             if not still_open:
-                return known
+                return known, ()
             answers = self.oracle.answer(still_open)
             _check_answers(answers, still_open)
             if not answers.labels and not answers.skipped:
-                return known
+                return known, tuple(still_open)
             self.journal.add_answers(number, answers)
 
     def _train_and_measure(self, number: int) -> dict[str, Any]:

@@ -79,7 +79,6 @@ class TrainingSettings:
     reduction: str = "mean"
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_whole(self.epochs, "epochs")
         check_whole(self.batch_size, "batch_size")
         check_choice(self.optimizer, "optimizer", ("sgd", "adam"))

@@ -49,10 +49,14 @@ class Experiment:
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_whole(self.seeds, "seeds")
         for label in self.strategies:
-            _check_label(label)
+            if not FOLDER_NAME.fullmatch(label):
+                raise InputError(
+                    "strategies whose labels can name a folder (letters, digits and . _ + = -)",
+                    repr(label),
+                    "rename it",
+                )
             make_strategy(*self.strategy_of(label))
         check_whole(self.validation, "validation", minimum=0)
         if self.pool is not None:
@@ -135,12 +139,3 @@ class Experiment:
         drawn = np.random.default_rng(SPLIT_SEED).permutation(items)
         last = items if self.pool is None else wanted
         return np.sort(drawn[self.validation : last]), np.sort(drawn[: self.validation])
-
-
-def _check_label(label: str) -> None:
-    if not FOLDER_NAME.fullmatch(label):
-        raise InputError(
-            "strategies whose labels can name a folder (letters, digits and . _ + = -)",
-            repr(label),
-            "rename it",
-        )

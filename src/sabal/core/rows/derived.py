@@ -40,12 +40,6 @@ class DerivedRows(LazyRows):
             )
 
     @property
-    def nbytes(self) -> int:
-        """What all rows would take in memory."""
-        size = getattr(self.dtype, "itemsize", None) or np.dtype(self.dtype).itemsize
-        return int(np.prod(self.shape, dtype=np.int64)) * int(size)
-
-    @property
     def device(self) -> Any:
         """The device of the rows once they are computed."""
         return device(self.sources[0])

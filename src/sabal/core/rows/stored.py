@@ -101,11 +101,6 @@ class RawRows(LazyRows):
         """The file."""
         return self._file.path
 
-    @property
-    def nbytes(self) -> int:
-        """The size of all rows in memory."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
-
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return compat_numpy
 

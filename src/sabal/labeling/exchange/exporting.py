@@ -65,11 +65,8 @@ def _open_rows(store: Store) -> list[RowValues]:
     return [
         {
             "id": item.item,
-            "label": None,
-            "annotator": None,
             "round": item.round,
             "weight": item.weight,
-            "time": None,
             "action": None,
             "role": item.role,
             "rank": item.rank,

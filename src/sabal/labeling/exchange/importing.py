@@ -16,7 +16,8 @@ from sabal.labeling.exchange.formats import (
     read_parquet,
 )
 from sabal.labeling.exchange.label_studio import read_tasks
-from sabal.labeling.store import ImportedLabel, ImportReport, Store
+from sabal.labeling.store import Store
+from sabal.labeling.store.records import ImportedLabel, ImportReport
 
 READERS = {
     "csv": read_csv,

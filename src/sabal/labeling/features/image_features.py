@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.labeling.store import PoolItem
+from sabal.labeling.store.records import PoolItem
 
 MAX_PIXELS = 50_000_000
 IMAGE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")

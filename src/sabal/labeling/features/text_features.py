@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import InputError, MissingPackageError
-from sabal.labeling.store import PoolItem
+from sabal.labeling.store.records import PoolItem
 
 WORD = r"(?u)\w+|[^\w\s]"  # a word or another sign, so that emoji count
 MAX_VOCABULARY = 50_000

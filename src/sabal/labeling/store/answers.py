@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -88,10 +87,7 @@ class AnswerStore(StoreBase):
         a = schema.answers
         with self.database.read() as connection:
             own = _answers(
-                connection,
-                lambda query: query.where(
-                    schema.items.c.key == answer.item, a.c.annotator == answer.annotator
-                ),
+                connection, schema.items.c.key == answer.item, a.c.annotator == answer.annotator
             )
         current: Answer | None = None
         # Sorted here: with ORDER BY, SQLite would walk through all answers of that person.
@@ -104,7 +100,7 @@ class AnswerStore(StoreBase):
     def history(self) -> list[Answer]:
         """Return all answers in the order of submission, including undone ones."""
         with self.database.read() as connection:
-            return _answers(connection, lambda query: query.order_by(schema.answers.c.id))
+            return sorted(_answers(connection), key=lambda given: given.id)
 
     def last_answer(self) -> int:
         """Return the id of the latest answer, or 0 if there is none."""
@@ -180,9 +176,7 @@ def _repeated(first: Answer, same: bool) -> Answer:
 
 
 def _submitted(connection: sa.Connection, submission: str) -> Answer | None:
-    found = _answers(
-        connection, lambda query: query.where(schema.answers.c.submission == submission)
-    )
+    found = _answers(connection, schema.answers.c.submission == submission)
     return found[0] if found else None
 
 
@@ -193,12 +187,10 @@ def _stored(connection: sa.Connection, submission: str) -> Answer:
     return found
 
 
-def _answers(
-    connection: sa.Connection, narrowed: Callable[[sa.Select[Any]], sa.Select[Any]]
-) -> list[Answer]:
+def _answers(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Answer]:
     a = schema.answers
-    query = sa.select(
+    query: sa.Select[Any] = sa.select(
         a.c.id, a.c.submission, a.c.annotator, schema.items.c.key, a.c.round, a.c.action,
         a.c.label, a.c.undoes, a.c.answered_at, a.c.seconds,
     ).join(schema.items, schema.items.c.id == a.c.item_id)  # fmt: skip
-    return [Answer(*row) for row in connection.execute(narrowed(query))]
+    return [Answer(*row) for row in connection.execute(query.where(*conditions))]

@@ -27,7 +27,6 @@ class StoreSettings:
     overlap: int = 1
 
     def __post_init__(self) -> None:
-        """Check the values."""
         object.__setattr__(self, "classes", check_classes(self.classes))
         check_whole(self.budget, "budget")
         check_whole(self.overlap, "overlap")

@@ -21,7 +21,7 @@ from sabal.labeling.web.routes_read import read_routes
 from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
 from sabal.labeling.web.tokens import TokenGate
-from sabal.labeling.worker_process import WorkerHandle, start_worker
+from sabal.labeling.worker_process import start_worker
 
 HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -82,29 +82,26 @@ def project_mark(project: Project) -> str:
 
 @asynccontextmanager
 async def worker_kept_alive(project: Project) -> AsyncIterator[None]:
-    """Run a worker for the duration of the block."""
-    watch = _WorkerWatch(project)
-    task = asyncio.create_task(watch.run())
+    """Run a worker for the duration of the block.
+
+    It is restarted when it dies: at once, then after longer and longer pauses.
+    """
+    handle = start_worker(project)
+
+    async def watch() -> None:
+        nonlocal handle
+        pause = CHECK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            if handle.alive:
+                pause = CHECK_SECONDS
+                continue
+            handle = await asyncio.to_thread(start_worker, project)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+    task = asyncio.create_task(watch())
     try:
         yield
     finally:
         task.cancel()
-        await asyncio.to_thread(watch.handle.stop)
-
-
-class _WorkerWatch:
-    """Restarts the worker when it dies: at once, then after longer and longer pauses."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        self.handle: WorkerHandle = start_worker(project)
-
-    async def run(self) -> None:
-        pause = CHECK_SECONDS
-        while True:
-            await asyncio.sleep(pause)
-            if self.handle.alive:
-                pause = CHECK_SECONDS
-                continue
-            self.handle = await asyncio.to_thread(start_worker, self.project)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        await asyncio.to_thread(handle.stop)
