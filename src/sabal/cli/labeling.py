@@ -125,8 +125,7 @@ def init(
 def label(
     project: ProjectFolder,
     port: Annotated[
-        int | None,
-        typer.Option(help="Where to listen [8760, or a free one].", min=0, max=65_535),
+        int | None, typer.Option(help="Where to listen [8760, or a free one].", min=0, max=65_535)
     ] = None,
     host: Annotated[
         str, typer.Option(help="0.0.0.0 lets other machines in, with a token.")

@@ -233,10 +233,7 @@ def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.nda
 
 
 def segments_of(rows: int) -> list[slice]:
-    """Return at most `SEGMENTS` slices that cover `rows` rows, each of `SHORTEST_SEGMENT` or more.
-
-    The last one may be shorter.
-    """
+    """Return at most `SEGMENTS` slices over `rows` rows, of `SHORTEST_SEGMENT` or more each."""
     step = max(SHORTEST_SEGMENT, -(-rows // SEGMENTS))
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 

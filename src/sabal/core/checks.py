@@ -60,10 +60,7 @@ def check_probs(value: Any, name: str = "probs") -> Array:
 
 
 def check_log_probs(value: Any, name: str = "log_probs") -> Array:
-    """Return posterior log-probabilities as an (n, samples, classes) array.
-
-    An entry of -inf is a probability of 0.
-    """
+    """Return posterior log-probabilities as an (n, samples, classes) array; -inf is allowed."""
     log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
     xp = namespace(log_probs_NKC)
     n, samples, classes = log_probs_NKC.shape

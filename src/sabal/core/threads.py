@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that numerical libraries read when they are loaded."""
 
 
 def limit_threads(count: int) -> None:

@@ -24,9 +24,7 @@ from sabal.labeling.store import Store, schema
 from sabal.labeling.store.records import PoolItem
 
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""The endings of the files that SQLite keeps beside a database."""
-
+COMPANIONS = ("-wal", "-shm", "-journal")  # endings of what SQLite keeps beside a database
 UNFINISHED = ".sabal-init-"  # how the folder begins in which a database is made
 WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
 

@@ -44,10 +44,6 @@ def _write_digits(folder: Path) -> Path:
         large = Image.fromarray(np.kron(grey, np.ones((SCALE, SCALE), dtype=np.uint8)))
         large.save(folder / f"{name}.png")
     table = pa.table(
-        {
-            "id": names,
-            "image": [f"{name}.png" for name in names],
-            "features": digits.data.tolist(),
-        }
+        {"id": names, "image": [f"{name}.png" for name in names], "features": digits.data.tolist()}
     )
     return write_whole(folder / "digits.parquet", lambda target: pq.write_table(table, target))

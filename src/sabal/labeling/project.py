@@ -69,10 +69,7 @@ class Project:
 
     @classmethod
     def open(cls, folder: str | Path, *, clock: Clock = utc_now, to_read: bool = False) -> Project:
-        """Open a project.
-
-        With `to_read` nothing will be written, so a folder without write permission will do.
-        """
+        """Open a project; with `to_read` nothing is written, and permission to read is enough."""
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():
             raise FileError(

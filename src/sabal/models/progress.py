@@ -10,10 +10,7 @@ Progress = bool | Callable[[int, int], None]  # True for a bar, or a function of
 
 @contextmanager
 def report_progress(progress: Progress, total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Report the progress of a loop of `total` steps.
-
-    Yields a function to call with the number of steps just done.
-    """
+    """Report the progress of `total` steps; yield a function to call with the steps just done."""
     if callable(progress):
         done = 0
 

@@ -13,10 +13,7 @@ BASELINE = "random"
 
 @dataclass(frozen=True)
 class Point:
-    """One round of one run: a row of results.parquet.
-
-    `select_mb` is the peak growth of memory during the selection, where the system reports it.
-    """
+    """One round of one run: a row of results.parquet."""
 
     strategy: str
     seed: int
@@ -24,7 +21,7 @@ class Point:
     labels: int
     accuracy: float
     select_seconds: float
-    select_mb: float | None = None
+    select_mb: float | None = None  # peak growth of memory, where the system reports it
 
     def check(self) -> None:
         """Raise a ValueError if this cannot be a round: files may hold anything."""
@@ -67,10 +64,7 @@ class Summary:
 
 
 def area(labels: Sequence[float], accuracies: Sequence[float]) -> float:
-    """Return the area under a learning curve in percent.
-
-    The area is the integral over labels by the trapezoidal rule, divided by the range of labels.
-    """
+    """Return the area under a learning curve (trapezoids) over its range of labels, in percent."""
     span = labels[-1] - labels[0]
     if span <= 0:
         return 100.0 * float(accuracies[-1])
@@ -147,10 +141,7 @@ def _summary(
 def interval(
     paired: Sequence[float], level: float = 0.95
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the mean of paired differences and its confidence interval (Student's t).
-
-    What cannot be computed from so few differences is None.
-    """
+    """Return the mean and Student's t interval of paired differences; None for lack of them."""
     if not paired:
         return None, None, None
     mean = float(np.mean(paired))

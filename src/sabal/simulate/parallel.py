@@ -23,10 +23,7 @@ _stop: Any = None
 
 
 def run_parallel(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], None]) -> list[Point]:
-    """Run everything in `jobs` worker processes; `on_round` gets the point of every round, once.
-
-    `on_round` is called in this process. Runs must be picklable.
-    """
+    """Run everything (picklable) in `jobs` processes; call `on_round` here, once for a round."""
     # A fresh interpreter for every worker: forked threads of BLAS libraries may hang.
     context = multiprocessing.get_context("spawn")
     reports, stop = context.Queue(), context.Event()

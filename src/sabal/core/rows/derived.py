@@ -21,11 +21,7 @@ class DerivedRows(LazyRows):
     """
 
     def __init__(
-        self,
-        function: Callable[..., Array],
-        *sources: Array,
-        shape: tuple[int, ...],
-        dtype: Any,
+        self, function: Callable[..., Array], *sources: Array, shape: tuple[int, ...], dtype: Any
     ) -> None:
         self._function = function
         self.sources = sources

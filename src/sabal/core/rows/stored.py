@@ -64,10 +64,7 @@ class DataFile:
 
 
 class RawRows(LazyRows):
-    """Rows of one region of a file as they are written there, except for the byte order.
-
-    The rows begin at the byte `offset`. For `owner` see `DataFile`.
-    """
+    """Rows of a file from the byte `offset` on, as they are written except for the byte order."""
 
     device = "cpu"
 

@@ -8,12 +8,7 @@ from pathlib import Path
 from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, RowValues
-from sabal.labeling.exchange.formats import (
-    check_format,
-    write_csv,
-    write_jsonl,
-    write_parquet,
-)
+from sabal.labeling.exchange.formats import check_format, write_csv, write_jsonl, write_parquet
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import IMPORTED, LABEL, SKIP, BatchItem

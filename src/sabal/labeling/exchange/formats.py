@@ -19,12 +19,7 @@ from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, FileRow, RowValues, check_size
 
-ENDINGS = {
-    "csv": ".csv",
-    "jsonl": ".jsonl",
-    "parquet": ".parquet",
-    "label-studio": ".json",
-}
+ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "label-studio": ".json"}
 """The file ending of each format."""
 
 FORMATS = tuple(ENDINGS)

@@ -38,10 +38,7 @@ def label_config(classes: Sequence[str], kind: str) -> str:
 
 
 def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> bytes:
-    """Return a task per item, in the order of first appearance, with an annotation per answer.
-
-    The rows have the columns of an export, and `kind`, `content` and `rank` of the item.
-    """
+    """Return a task per item, in the order of first appearance, with an annotation per answer."""
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:
         task = tasks.setdefault(row["id"], {"data": _data(row, media_url), "annotations": []})

@@ -30,10 +30,7 @@ class Backbone(Protocol):
 
 
 class OwnFeatures:
-    """Features that the user supplied in the column `features` of a table.
-
-    `items` is the number of rows that the table had when the project was created.
-    """
+    """Features that the user supplied in a table, which has as many rows as there are `items`."""
 
     def __init__(self, path: Path, items: int) -> None:
         self.rows_ND: np.ndarray = check_features(read_features(path))

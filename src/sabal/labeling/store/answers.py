@@ -108,10 +108,7 @@ class AnswerStore(StoreBase):
             return int(connection.scalar(sa.select(sa.func.max(schema.answers.c.id))) or 0)
 
     def _check_open(self, connection: sa.Connection, item_id: int, given: Submission) -> None:
-        """Refuse an answer to an item that enough other people have answered.
-
-        This happens when a lease expired and another person answered the item first.
-        """
+        """Refuse an answer that comes after a lease expired, when enough others have answered."""
         a = schema.answers
         others = sa.select(sa.func.count()).where(
             a.c.item_id == item_id, a.c.annotator != given.annotator, is_current()

@@ -29,10 +29,7 @@ class BatchStore(StoreBase):
         seconds: float = 0.0,
         training_id: int | None = None,
     ) -> bool:
-        """Add a round and its batch, whose ranks count from 1, or neither.
-
-        Return False if the round, or one of the items in another round, exists already.
-        """
+        """Add a round and its batch; False if it, or an item in another round, exists already."""
         with self.database.write() as connection:
             if _is_taken(connection, number, {each.item for each in items}):
                 return False

@@ -37,10 +37,7 @@ def as_text(moment: datetime) -> str:
 
 
 class Database:
-    """Short transactions on one database; safe to use from many threads.
-
-    `read_only` opens a SQLite file that, or whose folder, cannot be written.
-    """
+    """Short transactions on one database, safe for threads; SQLite files may be `read_only`."""
 
     def __init__(
         self, url_or_path: str | Path, clock: Clock = utc_now, *, read_only: bool = False

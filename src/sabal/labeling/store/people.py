@@ -59,17 +59,13 @@ def _agreement(rows: Iterable[LabelRow]) -> Agreement | None:
         pairs += len(shared)
         # Kappa is undefined where both people used a single class, and the same one.
         if len({*first, *second}) > 1:
-            weighted += _kappa(first, second) * len(shared)
+            from sklearn.metrics import cohen_kappa_score
+
+            weighted += float(cohen_kappa_score(first, second)) * len(shared)
             weight += len(shared)
     if not pairs:
         return None
     return Agreement(equal / pairs, weighted / weight if weight else None, pairs)
-
-
-def _kappa(first: Sequence[str], second: Sequence[str]) -> float:
-    from sklearn.metrics import cohen_kappa_score
-
-    return float(cohen_kappa_score(first, second))
 
 
 def _seconds(answers: Sequence[Answer]) -> list[float]:

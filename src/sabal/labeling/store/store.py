@@ -34,11 +34,10 @@ class Store(
         clock: Clock = utc_now,
         to_read: bool = False,
     ) -> Store:
-        """Open a database, and migrate it to the current tables.
+        """Open a database, migrate it to the current tables, and record settings that are new.
 
-        Settings are recorded if they are new, and the database is created if it does not exist.
-        Without settings the latest recorded ones apply. With `to_read` nothing will be written, so
-        a file without write permission will do.
+        Without settings the latest recorded ones apply, and the database has to exist. With
+        `to_read` nothing is written, and permission to read is enough.
         """
         if settings is None and not is_url(url_or_path) and not Path(url_or_path).is_file():
             raise FileError("a database", f"no file at {url_or_path}", "run `sabal init` first")

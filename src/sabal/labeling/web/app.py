@@ -60,32 +60,22 @@ def create_app(
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, project_mark(project), gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    _describe_classes(app, project.settings.classes)
+    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
+    classes = list(project.settings.classes)
+    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": classes}
     app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie)
     return app
 
 
-def _describe_classes(app: FastAPI, classes: tuple[str, ...]) -> None:
-    """Add the classes to the description of the interface."""
-    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
-    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": list(classes)}
-
-
 def project_mark(project: Project) -> str:
-    """Return a mark that differs between projects served at the same address.
-
-    A browser keeps unsent labels under this mark, so they never reach another project.
-    """
+    """Return a mark of the project, under which a browser keeps the labels it has not sent."""
     where = str(project.folder.resolve())
     return hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 @asynccontextmanager
 async def worker_kept_alive(project: Project) -> AsyncIterator[None]:
-    """Run a worker for the duration of the block.
-
-    It is restarted when it dies: at once, then after longer and longer pauses.
-    """
+    """Run a worker for the duration of the block; restart it after longer and longer pauses."""
     handle = start_worker(project)
 
     async def watch() -> None:

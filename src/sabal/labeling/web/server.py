@@ -102,10 +102,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop gracefully on the first interrupt, and at once on the second.
-
-        Nothing is lost: acknowledged answers are on the disk, and the worker ends by itself.
-        """
+        """Stop gracefully on the first interrupt, and at once on the second: nothing is lost."""
         if self.should_exit and sig == signal.SIGINT:
             end()
         super().handle_exit(sig, frame)

@@ -18,7 +18,6 @@ from sabal.simulate.datasets.own_files import TEST_SHARE, image_arrays, text_arr
 __all__ = ["NAMES", "Dataset", "load"]
 
 NAMES = ("digits", *SOURCES)
-"""The data sets with a name of their own."""
 
 DIGITS_TEST_SHARE = 0.3
 

@@ -48,11 +48,7 @@ class Dataset:
 def assemble(
     name: str, arrays: Arrays, *, kind: Kind | None = None, class_names: Sequence[str] | None = None
 ) -> Dataset:
-    """Return a checked data set of the arrays `x_train`, `y_train`, `x_test` and `y_test`.
-
-    The kind is taken from the shape of the items if left out. Without `class_names` the classes are
-    the distinct labels of both parts, in sorted order.
-    """
+    """Return a checked data set; without `class_names` the classes are the sorted labels."""
     x_train, x_test = (_items(arrays[part], part) for part in ("x_train", "x_test"))
     y_train, y_test = (_labels(arrays[part], part) for part in ("y_train", "y_test"))
     check_same_items(x_train=x_train, y_train=y_train)
