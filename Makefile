@@ -41,7 +41,7 @@ lint: .venv/full
 
 docs: .venv/full
 	$(BIN)/python scripts/docs/rooms_picture.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo "Open site/index.html"
 
 bench: .venv/full

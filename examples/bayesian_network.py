@@ -1,8 +1,8 @@
-"""A Bayesian network: what the posterior disagrees about is what to label next.
+"""A Bayesian network: label the items that posterior samples disagree about.
 
-A trained network gets a Laplace posterior over its last layer. `log_probs` are what 50 networks
-drawn from it say, the same 50 of every item of the pool; strategies that need a posterior work on
-them. Needs PyTorch (`pip install ".[torch]"`); runs in seconds on data that scikit-learn ships:
+A trained network gets a Laplace posterior over its last layer. `log_probs` are the predictions of
+50 networks drawn from it, the same 50 for every item of the pool, for strategies that need a
+posterior. Needs PyTorch (`pip install ".[torch]"`); runs in seconds on data from scikit-learn:
 
     python examples/bayesian_network.py
 """
@@ -27,21 +27,21 @@ STRATEGIES = ("sabal", "sabal-greedy", "bald", "random")
 
 
 def trained(x: np.ndarray, y: np.ndarray) -> models.Network:
-    """A small dense network, trained from the same initial weights every time."""
+    """Train a small dense network, always from the same initial weights."""
     network = models.build("mlp", (64,), 10, seed=SEED, hidden=(64,))
     models.fit(network, x, y, epochs=50, optimizer="adam", lr=1e-2, seed=SEED)
     return network
 
 
 def figures(network: models.Network, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Accuracy and mean negative log-likelihood on held-out items."""
+    """Return accuracy and mean negative log-likelihood on held-out items."""
     log_probs = torch.log_softmax(models.pool_outputs(network, x).logits, dim=1).numpy()
     right = float(np.mean(log_probs.argmax(axis=1) == y))
     return right, float(-log_probs[np.arange(len(y)), y].mean())
 
 
 def main() -> None:
-    """Draw the posterior once, let every strategy look at it, and train on what each chooses."""
+    """Draw the posterior once, and train on the batch of every strategy."""
     torch.set_num_threads(1)
     console = Console()
     images, labels = load_digits(return_X_y=True)

@@ -1,14 +1,15 @@
 """A strategy of your own, found by name like the built-in ones.
 
-A strategy is a frozen dataclass: its fields are its options, `needs` says what it looks at. In a
-package of your own these lines of pyproject.toml are all that is needed:
+A strategy is a frozen dataclass derived from `sabal.Strategy`: its fields are its options, and
+`needs` lists the arrays it uses. In a package of your own, these lines of pyproject.toml register
+it:
 
     [project.entry-points."sabal.strategies"]
     spread-margin = "my_package:SpreadMargin"
 
 Once that package is installed, `sabal.select(..., strategy="spread-margin")`, the command line and
-`sabal simulate` know it. This file declares the same for itself while it runs, so that nothing has
-to be installed:
+`sabal simulate` find it. This file registers itself while it runs, so that nothing has to be
+installed:
 
     python examples/custom_strategy.py
 """
@@ -28,6 +29,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 
 import sabal
+from sabal.strategies import make_selection
 
 LABELED = 30
 BUDGET = 20
@@ -39,10 +41,13 @@ spread-margin = __main__:SpreadMargin
 
 
 @dataclass(frozen=True)
-class SpreadMargin:
-    """The most undecided items, but never two that are near each other.
+class SpreadMargin(sabal.Strategy):
+    """The most uncertain items, but never two that are near each other.
 
-    quantile: how near is near, among the distances between items.
+    Parameters
+    ----------
+    quantile : float
+        The quantile of the distances between items below which two items are near.
     """
 
     name: ClassVar[str] = "spread-margin"
@@ -53,35 +58,30 @@ class SpreadMargin:
     quantile: float = 0.1
 
     def select(
-        self, outputs: sabal.Outputs, budget: int, rng: np.random.Generator
+        self, pool: sabal.ArrayPool, budget: int, rng: np.random.Generator
     ) -> sabal.Selection:
-        """Take the most undecided item, put aside what is near it, and again."""
-        features = np.asarray(outputs.features, dtype=np.float64)
-        two_best = np.sort(np.asarray(outputs.probs, dtype=np.float64), axis=1)[:, -2:]
+        """Take the most uncertain item, exclude its neighbours, and repeat."""
+        features = np.asarray(pool.features, dtype=np.float64)
+        two_best = np.sort(np.asarray(pool.probs, dtype=np.float64), axis=1)[:, -2:]
         undecided = 1.0 - (two_best[:, 1] - two_best[:, 0])
         one, other = rng.integers(len(features), size=(2, 1000))
         near = np.quantile(np.linalg.norm(features[one] - features[other], axis=1), self.quantile)
         picks: list[int] = []
         score = undecided.copy()
         for _ in range(budget):
-            if np.all(np.isneginf(score)):  # everything is near a pick: what is left counts again
+            if np.all(np.isneginf(score)):  # all items are near a pick: start again with the rest
                 score = undecided.copy()
                 score[picks] = -np.inf
             picks.append(int(np.argmax(score)))
             score[np.linalg.norm(features - features[picks[-1]], axis=1) <= near] = -np.inf
         indices = np.array(picks)
-        return sabal.Selection(
-            indices=indices,
-            ids=outputs.ids[indices],
-            weights=np.ones(budget),
-            scores=undecided[indices],
-            strategy=self.name,
-            evidence={"near": float(near), "warnings": []},
+        return make_selection(
+            self, pool, indices, undecided[indices], evidence={"near": float(near)}
         )
 
 
 def declare(folder: Path) -> None:
-    """What `pip install` leaves behind for a package with these entry points."""
+    """Write the metadata that `pip install` creates for these entry points."""
     info = folder / "spread_margin-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: spread-margin\nVersion: 1.0\n")
@@ -90,7 +90,7 @@ def declare(folder: Path) -> None:
 
 
 def main() -> None:
-    """Ask for the strategy by name, beside two built-in ones."""
+    """Compare the strategy with two built-in ones, all by name."""
     console = Console()
     images, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(

@@ -1,8 +1,8 @@
-"""One batch, looked at closely: which 20 digits to label next, and what that is worth.
+"""One batch in detail: which 20 digits to label next, and how much they improve the model.
 
-A classifier knows 20 labelled digits. Sabal and a random draw each choose 20 more from the pool.
-The evidence is printed as a table, and one picture shows the chosen digits, their weights, and
-where they lie among the rest. Runs in seconds on data that scikit-learn ships:
+A classifier is trained on 20 labelled digits. Sabal and a random draw each choose 20 more from the
+pool. The evidence is printed as a table, and a figure shows the chosen digits, their weights, and
+their positions in the pool. Runs in seconds on data from scikit-learn:
 
     python examples/digits_batch.py
 """
@@ -34,18 +34,18 @@ PICTURE = Path("demo") / "digits.png"
 
 
 def train(features: np.ndarray, labels: np.ndarray) -> LogisticRegression:
-    """The model that the demonstration is about."""
+    """Train the classifier of this example."""
     return LogisticRegression(max_iter=1000).fit(features, labels)
 
 
 def main() -> None:
-    """Choose, print the evidence, draw the picture."""
+    """Choose batches, print the evidence, and draw the figure."""
     console = Console()
     images, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
         images / 16.0, labels, test_size=0.3, random_state=SEED, stratify=labels
     )
-    # The first labels are a stratified draw, so that the classifier knows every digit.
+    # The first labels are a stratified draw, so that every digit is represented.
     start_x, pool_x, start_y, pool_y = train_test_split(
         train_x, train_y, train_size=LABELED, random_state=SEED, stratify=train_y
     )
@@ -78,17 +78,17 @@ def main() -> None:
 
 
 def draw(pool_x: np.ndarray, probs: np.ndarray, batches: dict[str, sabal.Selection]) -> None:
-    """The chosen digits with their weights, and the pool on a plane with the chosen ones marked."""
+    """Plot the chosen digits with their weights, and their positions in the pool."""
     plane = TSNE(init="pca", random_state=SEED).fit_transform(pool_x)
     two_best = np.sort(probs, axis=1)[:, -2:]
-    undecided = 1 - (two_best[:, 1] - two_best[:, 0])
+    uncertainty = 1 - (two_best[:, 1] - two_best[:, 0])
     figure = plt.figure(figsize=(13, 9.5), layout="constrained")
     halves: Any = figure.subfigures(1, 2, wspace=0.04)
     for half, (name, batch) in zip(halves, batches.items(), strict=True):
         half.suptitle(f"{BUDGET} digits chosen by {name}", fontsize=14, fontweight="bold")
         top, bottom = half.subfigures(2, 1, height_ratios=(1.25, 1))
         axes = top.subplots()
-        dots = axes.scatter(*plane.T, c=undecided, s=9, cmap="viridis", vmin=0, vmax=1)
+        dots = axes.scatter(*plane.T, c=uncertainty, s=9, cmap="viridis", vmin=0, vmax=1)
         size = 60 * np.maximum(batch.weights, 0.3)
         axes.scatter(
             *plane[batch.indices].T, s=size, facecolors="none", edgecolors="crimson", linewidths=2

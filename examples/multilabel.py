@@ -1,10 +1,10 @@
-"""Which digits to describe next: several labels for every item.
+"""Several labels per item: which digits to label next.
 
-Is the digit even? Five or more? Has its shape a hole? Is it prime? A logistic regression for each
-of these questions knows the answers for 20 digits. Sabal chooses 20 more, four times, by the
-probability of each answer (loss="sigmoid"); so do the margin and chance. Printed is the share of
-right answers on digits held out, the mean over three draws of the first twenty. Runs in seconds on
-data that scikit-learn ships:
+Is the digit even? Five or more? Does its shape have a hole? Is it prime? A logistic regression for
+each of these labels is trained on 20 digits. Sabal chooses 20 more, four times, by the probability
+of each label (loss="sigmoid"), and is compared with margin and random sampling. Prints the share of
+correct labels on held-out digits, averaged over three draws of the first twenty. Runs in seconds on
+data from scikit-learn:
 
     python examples/multilabel.py
 """
@@ -25,7 +25,7 @@ STRATEGIES = ("sabal", "margin", "random")
 
 
 def answers(digits: np.ndarray) -> np.ndarray:
-    """Four labels for every digit: even, large, with a hole, prime."""
+    """Return four labels for every digit: even, large, with a hole, prime."""
     with_hole, prime = np.isin(digits, [0, 6, 8, 9]), np.isin(digits, [2, 3, 5, 7])
     return np.stack([digits % 2 == 0, digits >= 5, with_hole, prime], axis=1).astype(int)
 
@@ -33,7 +33,7 @@ def answers(digits: np.ndarray) -> np.ndarray:
 def learning_curve(
     features: np.ndarray, labels: np.ndarray, strategy: str, seed: int
 ) -> list[float]:
-    """The share of right answers, before the first batch and after every one."""
+    """Return the share of correct labels, before the first batch and after every one."""
     order = np.random.default_rng(seed).permutation(len(features))
     pool, test = order[:POOL], order[POOL:]
     labeled, shares = pool[:LABELED], []
@@ -56,7 +56,7 @@ def learning_curve(
 
 
 def main() -> None:
-    """Play all strategies, and print a table."""
+    """Run all strategies, and print a table."""
     images, digits = load_digits(return_X_y=True)
     features, labels = images / 16.0, answers(digits)
     table = Table("strategy", title="percent right by number of labels")

@@ -1,9 +1,9 @@
 """Embeddings in Parquet: a pool on disk in, a batch on disk out.
 
 Writes a pool of 20,000 embeddings with a model's predictions, a row group at a time, as a data
-warehouse would hold it. `sabal.select_pool` reads it in passes within the memory it is given, and
-the batch comes back with the ids of the pool, its weights, and the evidence in the file's metadata.
-Runs in seconds, and writes into the folder demo/:
+warehouse would store it. `sabal.select_pool` reads it in passes within a memory limit. The batch is
+saved with the ids of the pool, its weights, and the evidence in the file's metadata. Runs in
+seconds, and writes into the folder demo/:
 
     python examples/parquet_embeddings.py
 """
@@ -34,7 +34,7 @@ FOLDER = Path("demo")
 
 
 def write_pool(path: Path, embeddings: np.ndarray, model: LogisticRegression) -> None:
-    """Columns id, features and probs; arrays are columns of lists."""
+    """Write the columns id, features and probs; arrays are columns of lists."""
     width = pa.list_(pa.float32(), DIMENSIONS), pa.list_(pa.float32(), CLASSES)
     schema = pa.schema([("id", pa.string()), ("features", width[0]), ("probs", width[1])])
     with pq.ParquetWriter(path, schema) as writer:
@@ -62,7 +62,7 @@ def main() -> None:
     model = LogisticRegression(max_iter=500).fit(known, classes[:LABELED])
     write_pool(pool_file, pool, model)
 
-    # What is labelled already is told, so that the batch covers the rest.
+    # With the features of the labelled items, the batch covers the rest of the pool.
     batch = sabal.select_pool(
         pool_file, BUDGET, memory="64MiB", labeled_features=known, random_state=SEED
     )

@@ -1,9 +1,9 @@
-"""A PyTorch image classifier of your own that says which images to label next.
+"""Which images to label next, with a PyTorch classifier of your own.
 
 Any module with a named last linear layer will do: `sabal.models.Wrapped` finds the features that
 reach that layer. A small convolutional network starts from 40 labelled digits and gets 40 more,
 twice, chosen by Sabal or drawn at random. Needs PyTorch (`pip install ".[torch]"`); runs in
-seconds on data that scikit-learn ships:
+seconds on data from scikit-learn:
 
     python examples/pytorch_images.py
 """
@@ -27,7 +27,7 @@ SEED = 0
 
 
 class Digits(nn.Module):
-    """Two convolutions and a dense layer: nothing in it knows of Sabal."""
+    """Two convolutions and a dense layer, independent of Sabal."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,13 +45,13 @@ class Digits(nn.Module):
         self.classifier = nn.Linear(64, 10)
 
     def forward(self, images: Tensor) -> Tensor:
-        """(n, 10): logits."""
+        """Return logits of shape (n, 10)."""
         logits: Tensor = self.classifier(self.body(images))
         return logits
 
 
 def trained(images: np.ndarray, labels: np.ndarray) -> models.Wrapped:
-    """A fresh network, trained on what is labelled; your own training loop would do as well."""
+    """Train a new network on the labelled images; replace it by your own training loop."""
     torch.manual_seed(SEED)
     network = models.Wrapped(Digits(), last_layer="classifier")
     models.fit(
@@ -61,14 +61,14 @@ def trained(images: np.ndarray, labels: np.ndarray) -> models.Wrapped:
 
 
 def accuracy(network: models.Wrapped, images: np.ndarray, labels: np.ndarray) -> float:
-    """The share of images that the network names correctly."""
+    """Return the share of images that the network classifies correctly."""
     with torch.no_grad():
         answers = network(torch.from_numpy(images)).argmax(dim=1).numpy()
     return float(np.mean(answers == labels))
 
 
 def main() -> None:
-    """Label in batches, and print how accurate the network is after each."""
+    """Label in batches, and print the accuracy of the network after each."""
     torch.set_num_threads(1)
     console = Console()
     digits = load_digits()

@@ -1,9 +1,10 @@
 """Which patients to measure next: regression with a predictive variance.
 
-A Bayesian ridge regression knows the progress of 15 diabetes patients. Sabal chooses 10 more, five
-times, by the mean and the variance of each prediction (loss="squared"); so does chance. Printed is
-the error on patients held out, the mean over eight draws of the first fifteen; 142 patients are a
-small test, and a point of difference is little. Runs in seconds on data that scikit-learn ships:
+A Bayesian ridge regression is trained on 15 diabetes patients. Sabal chooses 10 more, five times,
+by the mean and the variance of each prediction (loss="squared"), and is compared with random
+sampling. Prints the error on held-out patients, averaged over eight draws of the first fifteen. The
+test set has 142 patients, so small differences mean little. Runs in seconds on data from
+scikit-learn:
 
     python examples/regression.py
 """
@@ -25,7 +26,7 @@ STRATEGIES = ("sabal", "kcenter", "random")
 def learning_curve(
     features: np.ndarray, target: np.ndarray, strategy: str, seed: int
 ) -> list[float]:
-    """The error on the patients held out, before the first batch and after every one."""
+    """Return the error on held-out patients, before the first batch and after every one."""
     order = np.random.default_rng(seed).permutation(len(features))
     pool, test = order[:POOL], order[POOL:]
     labeled, errors = pool[:LABELED], []
@@ -50,7 +51,7 @@ def learning_curve(
 
 
 def main() -> None:
-    """Play all strategies, and print a table."""
+    """Run all strategies, and print a table."""
     features, target = load_diabetes(return_X_y=True)
     features = features / features.std(axis=0)
     table = Table("strategy", title="root mean square error by number of labels")

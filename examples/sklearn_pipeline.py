@@ -1,8 +1,7 @@
-"""A scikit-learn pipeline that says what to label next, round after round.
+"""Active learning with a scikit-learn pipeline, round after round.
 
-The classifier you have is enough: `sabal.query` takes the fitted pipeline, the pool, and what is
-labelled already. Sabal, margin sampling and random draws start from the same 20 labels. Runs in
-seconds on data that scikit-learn ships:
+`sabal.query` takes a fitted pipeline, the pool, and the labelled items. Sabal, margin sampling and
+random sampling start from the same 20 labels. Runs in seconds on data from scikit-learn:
 
     python examples/sklearn_pipeline.py
 """
@@ -28,7 +27,7 @@ STRATEGIES = ("sabal", "margin", "random")
 
 
 def curve(strategy: str, seed: int) -> list[float]:
-    """Test accuracy after every round."""
+    """Return the test accuracy after every round."""
     images, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
         images, labels, test_size=0.3, random_state=seed, stratify=labels
@@ -57,7 +56,7 @@ def curve(strategy: str, seed: int) -> list[float]:
 
 
 def main() -> None:
-    """Play every strategy, and print the curves."""
+    """Run every strategy, and print the curves."""
     table = Table(title=f"Test accuracy by number of labels, mean over {SEEDS} seeds")
     table.add_column("strategy")
     for round_number in range(ROUNDS + 1):

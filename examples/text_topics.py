@@ -1,8 +1,8 @@
-"""Short texts in 20 categories, some of them rare: TF-IDF, SVD, and what to label next.
+"""Short texts in 20 categories, some of them rare, with TF-IDF and SVD.
 
-The texts are generated (subject words among everyday ones, now and then a word of another subject),
-so that nothing has to be downloaded. The pool is uneven: the most frequent category has about
-twenty times as many texts as the rarest. Runs in seconds:
+The texts are generated (subject words, common words, and some words of other subjects), so that
+nothing has to be downloaded. The pool is imbalanced: the most frequent category has about twenty
+times as many texts as the rarest. Runs in seconds:
 
     python examples/text_topics.py
 """
@@ -56,7 +56,7 @@ EVERYDAY = (
 
 
 def texts(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Sentences and the numbers of their categories."""
+    """Return sentences and their category numbers."""
     words = [subject.split() for subject in SUBJECTS.values()]
     share = 1.0 / np.arange(1, len(words) + 1)
     labels = rng.choice(len(words), size=n, p=share / share.sum())
@@ -71,17 +71,17 @@ def texts(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fitted(known: np.ndarray, labels: np.ndarray, body: Pipeline) -> Pipeline:
-    """A classifier on top of a representation that is fitted already."""
+    """Train a classifier on top of a fitted representation."""
     head = LogisticRegression(C=10.0, max_iter=500).fit(body.transform(known), labels)
     return make_pipeline(body, head)
 
 
 def curve(strategy: str, seed: int) -> list[float]:
-    """Macro F1 (every category counts the same) after every round."""
+    """Return the macro F1 score (all categories weigh the same) after every round."""
     rng = np.random.default_rng(seed)
     pool, pool_y = texts(POOL, rng)
     test, test_y = texts(TEST, rng)
-    # The representation needs no labels: it is fitted on the whole pool, once.
+    # The representation needs no labels, so it is fitted once on the whole pool.
     body = make_pipeline(TfidfVectorizer(), TruncatedSVD(64, random_state=seed), Normalizer())
     body.fit(pool)
     known = rng.choice(POOL, size=START, replace=False)
@@ -104,7 +104,7 @@ def curve(strategy: str, seed: int) -> list[float]:
 
 
 def main() -> None:
-    """Play Sabal and random draws from the same start, and print both curves."""
+    """Run Sabal and random sampling from the same start, and print both curves."""
     console = Console()
     sample, labels = texts(3, np.random.default_rng(0))
     for sentence, label in zip(sample, labels, strict=True):

@@ -1,9 +1,9 @@
-"""The weights of a batch in training, beside ignoring them.
+"""Training with and without the weights of a batch.
 
-Each chosen item comes with an importance weight: how much of the undecided part of the pool it
-stands for, 1 on average. A classifier can be trained with them as `sample_weight` (what was
-labelled before weighs 1), or without. This plays both on the same batches, over ten seeds, and says
-whether the difference is more than chance. Runs in seconds on data that scikit-learn ships:
+Each chosen item has an importance weight: how much of the uncertain part of the pool it represents,
+1 on average. A classifier can be trained with the weights as `sample_weight` (earlier labels have
+weight 1), or without. This example compares both on the same batches, over ten seeds, and tests
+whether the difference is more than chance. Runs in seconds on data from scikit-learn:
 
     python examples/training_weights.py
 """
@@ -24,7 +24,7 @@ SEEDS = 10
 
 
 def accuracies(seed: int) -> tuple[float, float, float]:
-    """Test accuracy before the batch, with it unweighted, and with it weighted."""
+    """Return the test accuracy before the batch, after it unweighted, and after it weighted."""
     images, labels = load_digits(return_X_y=True)
     train_x, test_x, train_y, test_y = train_test_split(
         images / 16.0, labels, test_size=0.3, random_state=seed, stratify=labels
@@ -46,7 +46,7 @@ def accuracies(seed: int) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Compare on every seed, and judge the differences by their standard error."""
+    """Compare on every seed, and relate the differences to their standard error."""
     console = Console()
     before, plain, weighted = np.array([accuracies(seed) for seed in range(SEEDS)]).T
     console.print(f"Test accuracy, mean over {SEEDS} seeds")

@@ -9,6 +9,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from test_house import ROOMS
 from typer.testing import CliRunner
 
 from doc_blocks import (
@@ -107,6 +108,16 @@ def test_commands_in_a_sentence_exist(page):
 
 
 @each_page
+def test_files_in_a_sentence_exist(page):
+    for path in re.findall(
+        r"\b(?:tests|scripts|examples|research|src)/[\w/*.-]*\w", prose_of(page)
+    ):
+        assert list(ROOT.glob(path)), path
+    for path in re.findall(r"`(sabal/[\w/]+(?:\.py)?)/?`", prose_of(page)):
+        assert (ROOT / "src" / path).exists(), path
+
+
+@each_page
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", prose_of(page)):
         if "://" not in target:
@@ -124,6 +135,16 @@ def test_the_page_of_strategies_is_complete():
             assert need.replace("|", " or ") in rows[name]
         for option in option_names(strategy):
             assert f"`{option}`" in page, f"{option} of {name}"
+
+
+def test_the_table_of_rooms_is_complete():
+    page = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    listed = [name.rstrip("/") for row in rows for name in re.findall(r"`([^`]+)`", row)]
+    rooms = {path.name for path in (ROOT / "src" / "sabal").iterdir()}
+    assert set(listed) == rooms - {"py.typed", "__pycache__"}
+    order = [name.removesuffix(".py") for name in listed if not name.startswith("__")]
+    assert order == sorted(order, key=ROOMS.index)
 
 
 def test_the_first_screen_of_the_readme_shows_what_it_is():

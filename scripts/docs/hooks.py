@@ -1,6 +1,7 @@
-"""What MkDocs calls while it builds: some pages are made, and never committed.
+"""Hooks of MkDocs: add pages to the site that are not in `docs`.
 
-The reference comes from the code, and the pages at the root of the repository are the site's too.
+The reference of the command line comes from the code, and the pages at the root of the repository
+are part of the site, too. The reference of the Python interface is made by mkdocstrings.
 """
 
 from __future__ import annotations
@@ -10,13 +11,10 @@ from pathlib import Path
 from posixpath import relpath
 from typing import Any
 
-import api_reference
 import cli_reference
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[2]
-
-REFERENCE = {"reference/api.md": api_reference.page, "reference/cli.md": cli_reference.page}
 
 AT_THE_ROOT = {
     "README.md": "index.md",
@@ -29,8 +27,7 @@ AT_THE_ROOT = {
 
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made to those that were written."""
-    for path, make in REFERENCE.items():
-        files.append(File.generated(config, path, content=make()))
+    files.append(File.generated(config, "reference/cli.md", content=cli_reference.page()))
     for name, path in AT_THE_ROOT.items():
         text = (ROOT / name).read_text(encoding="utf-8").replace("](docs/", "](")
         if path == "examples.md":

@@ -14,8 +14,8 @@ PICTURE = ROOT / "docs" / "images" / "rooms.svg"
 
 BANDS = {
     "errors": "foundations",
-    "predictions": "pools, and what a model says",
-    "strategies": "what is chosen",
+    "predictions": "what a model says, and pools",
+    "sparse": "what is chosen",
     "models": "training, asking, and again",
     "simulate": "what people run",
 }
@@ -23,6 +23,11 @@ BANDS = {
 
 PIPELINE = ("pools", "predictions", "sparse", "strategies", "selection", "loop", "learners")
 """The rooms that a selection goes through, in order; then again from the pool."""
+
+NOTES = (
+    "arrows: imports point up only; numbers: the way of a selection, from pool to training",
+    "outside the package: research, which may import all of it",
+)
 
 LEFT, TOP, BAND, GAP = 252, 14, 54, 14
 LETTER, PADDING, BETWEEN, BOX = 7.6, 20, 8, 28
@@ -65,9 +70,9 @@ def picture() -> str:
             shapes += _box(room, x, middle, width)
             x += width + BETWEEN
         right = max(right, x)
-    height = TOP + len(bands) * (BAND + GAP) + 24
-    note = "arrows: imports point up only; numbers: the way of a selection, from pool to training"
-    shapes.append(_text(LEFT, height - 14, note, "start", "#555"))
+    height = TOP + len(bands) * (BAND + GAP) + 42
+    for line, note in enumerate(NOTES):
+        shapes.append(_text(24, height - 32 + 18 * line, note, "start", "#555"))
     width = round(right + 12)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from sabal.core.checks import check_budget
-from sabal.core.seeds import generator, seed_of
+from sabal.core.seeds import RandomState, generator, seed_of
 from sabal.errors import InputError
 from sabal.pools.opening import open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
 from sabal.predictions.from_estimator import EstimatorPrediction
 from sabal.selection import Selection
-from sabal.sparse.from_arrays import RandomState
 from sabal.strategies.base import Strategy
 from sabal.strategies.registry import make_strategy, plain_options, strategies
 

@@ -1,4 +1,4 @@
-"""Selection: the answer, in the caller's terms, with the evidence for it."""
+"""Selection: the chosen batch, with its evidence."""
 
 from __future__ import annotations
 
@@ -23,12 +23,24 @@ COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """A batch of distinct items: rows of the caller's pool, best or first picked first.
+    """A batch of distinct items of a pool, in order of rank.
 
-    weights: importance in training (1 for strategies that do not weigh).
-    scores: what the strategy ranked or picked by, in its own units.
-    evidence: figures that say how good the batch is and what to be wary of (`warnings`).
-    seed: repeats the selection; None when a generator was passed instead.
+    Attributes
+    ----------
+    indices : array of shape (b,)
+        Row numbers in the caller's pool.
+    ids : array of shape (b,)
+        The ids of the items.
+    weights : array of shape (b,)
+        Importance weights for training (1 for strategies without weights).
+    scores : array of shape (b,)
+        The scores that the strategy selected by, in its own units.
+    strategy : str
+        The name of the strategy.
+    evidence : dict
+        Figures on the quality of the batch, and `warnings`.
+    seed : int or None
+        The seed that repeats the selection; None if a generator was passed.
     """
 
     indices: np.ndarray
@@ -43,7 +55,7 @@ class Selection:
         return len(self.indices)
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dictionary per item, with the columns of the exported files."""
+        """Return a dictionary per item, with the columns of the exported files."""
         return [
             {
                 "id": _as_text(self.ids[k].item()),
@@ -76,7 +88,7 @@ class Selection:
 
         rows = self.rows()
         columns = {name: [row[name] for row in rows] for name in COLUMNS}
-        # By itself Arrow would not find the type of the largest whole numbers.
+        # Arrow does not infer the type of the largest unsigned integers.
         kind = pa.from_numpy_dtype(self.ids.dtype) if self.ids.dtype.kind in "iu" else pa.string()
         schema = pa.schema(
             [
@@ -93,9 +105,9 @@ class Selection:
         return write_whole(path, lambda target: pq.write_table(table, target))
 
     def save(self, path: str | Path) -> Path:
-        """Write the batch in the format that the ending of `path` names.
+        """Write the batch to a file that ends in .csv, .jsonl or .parquet, and return its path.
 
-        Devices, pipes and /dev/stdout need no ending: without one they get CSV.
+        Devices, pipes and /dev/stdout without an ending get CSV.
         """
         writers: dict[str, Callable[[str | Path], Path]] = {
             ".csv": self.to_csv,
@@ -106,7 +118,7 @@ class Selection:
 
 
 def _as_text(item: Any) -> Any:
-    """An id as files can hold it: a whole number, or text in UTF-8."""
+    """Return an id as an integer or as text; raise if it is not UTF-8."""
     try:
         if isinstance(item, bytes):
             return item.decode()
@@ -118,7 +130,7 @@ def _as_text(item: Any) -> Any:
 
 
 def check_destination(path: str | Path) -> str:
-    """The ending of the format to save a batch in; better known before it is chosen than after."""
+    """Return the file ending for saving a batch; raise if `path` cannot be written."""
     target = Path(path)
     ending = target.suffix.lower()
     if is_stream(target):
@@ -129,7 +141,7 @@ def check_destination(path: str | Path) -> str:
             str(path),
             "choose one of these endings",
         )
-    # os.path.isdir answers, unlike Path.is_dir, for names that are too long as well.
+    # Unlike Path.is_dir, os.path.isdir also accepts names that are too long.
     folder = os.path.dirname(os.path.realpath(target))
     if not os.path.isdir(folder):
         raise FileError(

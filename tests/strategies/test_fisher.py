@@ -36,7 +36,7 @@ def run(features, probs, budget, labeled=None, seed=0, **options):
 def search_and_blocks(parts, ridge):
     features, probs, _ = parts
     probs = normalised(probs)
-    search = fisher.Search(features, probs, features[:0], ridge, np.arange(len(features)))
+    search = fisher.TraceSearch(features, probs, features[:0], ridge, np.arange(len(features)))
     return search, fisher._Blocks(search.h_ND, search.probs_NC, search.k_PP, search.q_PP)
 
 
@@ -98,9 +98,11 @@ def test_small_regularisation_is_followed_by_computing_afresh(regularisation, mo
     features, probs, _ = arrays(40, 2, 3)
     expected = bait(features, probs, 15, regularisation=regularisation)
     rebuilt = []
-    rebuild = fisher.Search._rebuild
+    rebuild = fisher.TraceSearch._rebuild
     monkeypatch.setattr(
-        fisher.Search, "_rebuild", lambda self, chosen: (rebuilt.append(1), rebuild(self, chosen))
+        fisher.TraceSearch,
+        "_rebuild",
+        lambda self, chosen: (rebuilt.append(1), rebuild(self, chosen)),
     )
     selection = run(features, probs, 15, regularisation=regularisation)
     assert len(rebuilt) > 2  # more than at the start and before pruning

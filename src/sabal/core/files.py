@@ -24,13 +24,13 @@ import numpy as np
 from sabal.errors import FileError
 
 STDOUT = 1
-STANDARD_OUTPUT = Path("/dev/stdout")  # meant also where there is no such path
+STANDARD_OUTPUT = Path("/dev/stdout")  # even on systems without this path
 
 NOT_SUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM}
-"""What file systems say that cannot sync a folder, or make a hard link."""
+"""Errors of file systems that do not support syncing folders or hard links."""
 
 SHOWN_NAME = 16  # characters of a file's name in the name of its temporary file
-MAX_LINKS = 40  # links that are followed, as in Linux
+MAX_LINKS = 40  # the maximum number of links followed, as in Linux
 
 BAD_ARCHIVE = (
     OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
@@ -47,12 +47,12 @@ def write_whole(path: str | Path, write: Callable[[Path], object]) -> Path:
     """Write a file so that it is either complete or absent.
 
     `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk
-    or an error in `write` leaves what was at `path` as it was. Symbolic links are followed, and a
+    or an error in `write` leaves an existing file unchanged. Symbolic links are followed, and a
     file that is replaced keeps its mode. Devices, pipes, sockets and open descriptors cannot be
     replaced: the finished content is written to them.
     """
     target = Path(path)
-    with told(target):
+    with os_errors_about(target):
         if is_stream(target):
             with tempfile.TemporaryDirectory() as folder:
                 filled = Path(folder) / "content"
@@ -65,17 +65,17 @@ def write_whole(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 
 def write_bytes_whole(path: str | Path, content: bytes) -> Path:
-    """`write_whole` for content that is in memory already."""
+    """Write bytes as `write_whole` does."""
     target = Path(path)
     if not is_stream(target):
         return write_whole(target, lambda temporary: temporary.write_bytes(content))
-    with told(target):
+    with os_errors_about(target):
         _write_through(target, io.BytesIO(content))
     return target
 
 
 def write_text_whole(path: str | Path, text: str) -> Path:
-    """`write_whole` for a text, in UTF-8."""
+    """Write text in UTF-8 as `write_whole` does."""
     return write_bytes_whole(path, text.encode())
 
 
@@ -94,7 +94,7 @@ def make_folder(path: Path) -> None:
 
 def move_into_place(made: Path, target: Path, mode: int | None = None) -> None:
     """Rename a finished file or folder to `target`, so that it survives a power failure."""
-    with told(target):
+    with os_errors_about(target):
         _sync(made)
         if mode is not None:
             made.chmod(mode)
@@ -103,8 +103,8 @@ def move_into_place(made: Path, target: Path, mode: int | None = None) -> None:
 
 
 def move_to_new(made: Path, target: Path) -> None:
-    """`move_into_place` for a file, and an error if there is something at `target`."""
-    with told(target):
+    """Move a file into place, and raise if `target` exists."""
+    with os_errors_about(target):
         _sync(made)
         try:
             target.hardlink_to(made)
@@ -118,7 +118,7 @@ def move_to_new(made: Path, target: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the file system can do that."""
+    """Make the names in a folder durable, if the file system supports it."""
     if os.name == "nt":
         return
     try:
@@ -135,7 +135,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def is_stream(path: str | Path) -> bool:
-    """Return whether `path` takes bytes but cannot be replaced: a device, pipe or descriptor."""
+    """Return whether `path` is a device, pipe, socket or descriptor, which cannot be replaced."""
     if _descriptor(Path(path)) is not None:
         return True
     try:
@@ -146,13 +146,13 @@ def is_stream(path: str | Path) -> bool:
 
 
 def is_standard_output(path: str | Path) -> bool:
-    """Return whether writing to `path` means writing to standard output."""
+    """Return whether `path` is standard output."""
     return _descriptor(Path(path)) == STDOUT
 
 
 @contextmanager
-def told(target: Path) -> Iterator[None]:
-    """Raise errors of the operating system as a FileError about `target`."""
+def os_errors_about(target: Path) -> Iterator[None]:
+    """Turn an OSError into a FileError about `target`."""
     try:
         yield
     except OSError as error:
@@ -160,7 +160,7 @@ def told(target: Path) -> Iterator[None]:
 
 
 def cannot_write(target: Path, error: OSError) -> FileError:
-    """Return the error for a file, or standard output, that does not take what is written."""
+    """Return the error for a file or stream that cannot be written."""
     if is_stream(target):
         what = "standard output" if is_standard_output(target) else str(target)
         fix = "check that it is open for writing and has room"
@@ -195,7 +195,7 @@ def unreadable_archive(path: Path, error: Exception) -> FileError:
 
 
 def _replace(target: Path, mode: int, write: Callable[[Path], object]) -> None:
-    # Only the start of the name: with all of it the temporary name might be too long.
+    # Only the start of the name, as the temporary name might be too long otherwise.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:SHOWN_NAME]}.")
     os.close(descriptor)
     temporary = Path(name)
@@ -207,7 +207,7 @@ def _replace(target: Path, mode: int, write: Callable[[Path], object]) -> None:
 
 
 def _mode_of(target: Path) -> int:
-    """Return the mode of the file that is there, or else of any new file of this user."""
+    """Return the mode of an existing file, or else the default mode of new files."""
     try:
         return stat.S_IMODE(target.stat().st_mode)
     except FileNotFoundError:
@@ -228,19 +228,19 @@ def _open_stream(target: Path) -> IO[bytes]:
             with socket.socket(socket.AF_UNIX) as connection:
                 connection.connect(str(target))
                 return connection.makefile("wb")
-        # Neither created nor truncated, in case it has become a file meanwhile.
+        # Not created or truncated, in case it has become a file meanwhile.
         return os.fdopen(os.open(target, os.O_WRONLY), "wb")
     if number == STDOUT:
         if sys.__stdout__ is None:
-            # It was closed from the start: the number may be that of any other file by now.
+            # It was closed from the start, so its number may belong to another file by now.
             raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         sys.stdout.flush()
-    # Opening its path would start at the beginning of a file that others append to.
+    # Opening the path would start at the beginning of a file that is being appended to.
     return os.fdopen(os.dup(number), "wb")
 
 
 def _descriptor(path: Path) -> int | None:
-    """Return the open descriptor of this process that `path` names, as /dev/stdout does."""
+    """Return the open descriptor that a path such as /dev/stdout or /dev/fd/3 names."""
     own = re.compile(rf"/dev/fd|/proc/{os.getpid()}/(task/[0-9]+/)?fd")
     for _ in range(MAX_LINKS):
         if path == STANDARD_OUTPUT:
@@ -256,12 +256,12 @@ def _descriptor(path: Path) -> int | None:
 
 
 def _sync(made: Path) -> None:
-    """Wait until a file, or all that is in a folder, is on disk."""
+    """Flush a file, or all files in a folder, to disk."""
     if made.is_dir():
         for path in made.iterdir():
             _sync(path)
         sync_folder(made)
         return
-    # Windows syncs what is open for writing only.
+    # Windows syncs only files that are open for writing.
     with made.open("rb+" if os.name == "nt" else "rb") as file:
         os.fsync(file.fileno())

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sabal.api import query, select
+from sabal.core.seeds import RandomState
 from sabal.integrations.axes import log_probs_from
-from sabal.sparse.from_arrays import RandomState
 
 QueryFunction = Callable[..., tuple[np.ndarray, np.ndarray]]
 

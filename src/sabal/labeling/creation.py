@@ -1,8 +1,8 @@
-"""The database of a new project: complete, or not there.
+"""The database of a new project: complete or absent.
 
-It is made in a folder of its own inside that of the project and moved into place when it is
-complete; sabal.toml follows. What is deleted after a failure, or left by an earlier `sabal init`
-that was killed, never holds an answer.
+It is made in a temporary folder inside that of the project and moved into place when it is
+complete; sabal.toml follows. Files that are deleted after a failure, or left by an earlier
+`sabal init` that was killed, never hold an answer.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from sabal.labeling.store.records import PoolItem
 
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 COMPANIONS = ("-wal", "-shm", "-journal")  # endings of what SQLite keeps beside a database
-UNFINISHED = ".sabal-init-"  # how the folder begins in which a database is made
+UNFINISHED = ".sabal-init-"  # the prefix of the temporary folder
 WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
 
 
 def check_free(place: Path) -> None:
-    """Check that a project can be made in `place`: nothing of another one is lost by it."""
+    """Raise if `place` has files of another project."""
     if lexists(place / SETTINGS):
         raise _taken(place, SETTINGS)
     database = place / DATABASE
@@ -39,14 +39,14 @@ def check_free(place: Path) -> None:
             raise _taken(place, f"{DATABASE} without {SETTINGS}")
         return
     for ending in COMPANIONS:
-        # It may hold the latest answers of a database that was moved away without it.
+        # It may hold the latest answers of a database that was moved without it.
         if lexists(place / f"{DATABASE}{ending}"):
             raise _taken(place, f"{DATABASE}{ending}")
 
 
 @contextmanager
 def new_store(place: Path, settings: Settings, items: Iterable[PoolItem]) -> Iterator[Store]:
-    """Open the store of a new project, with its items; close and remove it if the block fails."""
+    """Create the store of a new project; close and remove it if the block fails."""
     if settings.database_url is not None:
         with _closed_on_error(Store.open(settings.database_url, settings)) as store:
             store.add_items(items)
@@ -59,7 +59,7 @@ def new_store(place: Path, settings: Settings, items: Iterable[PoolItem]) -> Ite
             store.add_items(items)
         store.close()
         _check_complete(folder / DATABASE)
-        # Again: reading the items may have taken long.
+        # Checked again, as reading the items may have taken long.
         check_free(place)
         _remove_database(database)
         move_to_new(folder / DATABASE, database)
@@ -85,7 +85,7 @@ def _closed_on_error(store: Store) -> Iterator[Store]:
 
 
 def _check_complete(database: Path) -> None:
-    """Check that closing has moved everything from the log of SQLite into the database."""
+    """Raise if closing has not moved all of SQLite's log into the database."""
     if lexists(f"{database}-wal"):
         raise FileError(
             f"to complete the database {database}",
@@ -95,7 +95,7 @@ def _check_complete(database: Path) -> None:
 
 
 def _is_unfinished(database: Path) -> bool:
-    """Return whether a database is what a killed `sabal init` leaves, and is not open elsewhere."""
+    """Return whether a database was left by a killed `sabal init`, and is not open."""
     if database.is_symlink() or not database.is_file():
         return False
     engine = sa.create_engine("sqlite://", creator=lambda: _locked(database), poolclass=sa.NullPool)
@@ -112,7 +112,7 @@ def _is_unfinished(database: Path) -> bool:
 
 
 def _locked(database: Path) -> sqlite3.Connection:
-    """Return the only connection to a database; raise an error if there is another one."""
+    """Open an exclusive connection; raise if there is another one."""
     url = f"file:{quote(str(database))}?mode=rw"
     connection = sqlite3.connect(url, uri=True, timeout=0, isolation_level=None)
     try:
@@ -125,12 +125,12 @@ def _locked(database: Path) -> sqlite3.Connection:
 
 
 def _remove_folder(folder: Path) -> None:
-    """Remove a folder in which a database was made, unless there is something else in it."""
+    """Remove a temporary folder, unless it contains other files."""
     try:
         _remove_database(folder / DATABASE)
         folder.rmdir()
     except OSError:
-        return  # in nobody's way: its name is hidden, and no other init uses it
+        return  # harmless: its name is hidden, and no other init uses it
 
 
 def _remove_database(database: Path) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from sabal.core.files import make_folder, told
+from sabal.core.files import make_folder, os_errors_about
 from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_settings
@@ -58,7 +58,7 @@ class Project:
         }
         chosen = Settings.from_dict(values)
         make_folder(place)
-        with told(place), new_store(place, chosen, source.items) as store:
+        with os_errors_about(place), new_store(place, chosen, source.items) as store:
             try:
                 # Last: with this file the folder is a project.
                 write_settings(place / SETTINGS, chosen)

@@ -1,4 +1,4 @@
-"""Pools that come a chunk at a time, and are put on disk when they grow too large for memory."""
+"""Pools that arrive in chunks, and are written to disk when they grow too large for memory."""
 
 from __future__ import annotations
 
@@ -26,24 +26,29 @@ def pool_of_chunks(
     memory: int | str | None = None,
     scratch: str | Path | None = None,
 ) -> Contents:
-    """A pool out of chunks: each has some rows of every part, by name, in the order of the pool.
+    """Return a pool of NumPy arrays made of chunks.
 
-    The arrays of a chunk may be of any library; those of the pool are NumPy. What has been taken
-    from a chunk may be overwritten with the next.
-    memory: bytes (or "2GB") that work on the pool may take. A pool of more than a quarter of it is
-        put on disk as it comes; None keeps everything in memory.
-    scratch: the folder to put it in; None for the system's folder for temporary files.
+    Parameters
+    ----------
+    chunks : iterable of mapping
+        Some rows of every array, by name, in the order of the pool. The arrays may be of any
+        library. They are copied, so a buffer may be reused for the next chunk.
+    memory : int or str, optional
+        Bytes (or "2GB") that work on the pool may take. A pool of more than a quarter of it is
+        written to disk as it arrives; by default everything stays in memory.
+    scratch : path, optional
+        The folder to write it to; the system's temporary folder by default.
     """
     granted = None if memory is None else parse_bytes(memory)
     with removed_on_error(Scratch(scratch)) as folder:
-        pool = _Growing(folder, None if granted is None else granted // SHARE)
+        pool = _PoolBuilder(folder, None if granted is None else granted // SHARE)
         for number, chunk in enumerate(chunks):
             pool.add(number, chunk)
         return contents_of(pool.done(), list(pool.sinks), granted)
 
 
-class _Growing:
-    """A pool in the making: in memory up to `limit` bytes, and then on disk."""
+class _PoolBuilder:
+    """Collects the chunks of a pool: in memory up to `limit` bytes, then on disk."""
 
     def __init__(self, scratch: Scratch, limit: int | None) -> None:
         self.sinks: dict[str, Sink] = {}
@@ -54,7 +59,7 @@ class _Growing:
         self._spilled = False
 
     def add(self, number: int, chunk: Mapping[str, Array]) -> None:
-        """Check chunk `number` and take over its rows."""
+        """Check chunk `number` and copy its rows."""
         if not isinstance(chunk, Mapping):
             raise InputError(
                 "chunks that are dicts from names to arrays",
@@ -72,7 +77,7 @@ class _Growing:
             self.sinks[name].write(array)
 
     def done(self) -> dict[str, Any]:
-        """All rows of every part."""
+        """Return all rows of every array."""
         if not any(sink.size for sink in self.sinks.values()):
             raise InputError(
                 "at least one chunk with at least one row", "none", "yield the rows of the pool"
@@ -97,7 +102,7 @@ class _Growing:
             )
 
     def _check_alike(self, number: int, name: str, kind: str, array: np.ndarray) -> None:
-        """Compare with the first chunk, or learn from it."""
+        """Check that an array matches the first chunk, or record the first chunk."""
         sink = self.sinks.get(name)
         if sink is None:
             self._kinds[name] = kind
@@ -130,7 +135,7 @@ class _Growing:
 
 
 def _read(name: str, value: Any) -> tuple[str, np.ndarray]:
-    """What kind of values a chunk has, and the values."""
+    """Return the kind of values in an array of a chunk, and the values."""
     if name == "id":
         return _read_ids(value)
     array = as_array(value, name)
@@ -156,6 +161,6 @@ def _read_ids(value: Any) -> tuple[str, np.ndarray]:
             "convert them with str() first",
         )
     if ids.dtype.kind in "iu":
-        # An int32 here and an int64 there are the same ids.
+        # int32 ids in one chunk and int64 ids in another are the same ids.
         return "whole numbers", ids.astype(np.uint64 if ids.dtype == np.uint64 else np.int64)
     return ("text" if ids.dtype.kind == "U" else "bytes"), ids

@@ -1,4 +1,4 @@
-"""What a pool holds: its names, and what is known of an array before it is read."""
+"""The contents of a pool: its array names, and array metadata known before reading."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from sabal.pools.pool import FILE_ARRAYS, ArrayPool
 
 NAMES = ("id", *FILE_ARRAYS, "labeled_features")
 PER_ITEM = ("id", *FILE_ARRAYS)
-"""What has a row for every item; `labeled_features` have one for every labelled item."""
+"""Arrays with a row per item; `labeled_features` has a row per labelled item."""
 
 
 @dataclass(frozen=True)
 class Contents:
-    """What a pool file holds, and the names in it that mean nothing to us.
+    """The contents of a pool file.
 
     Attributes
     ----------
     pool : ArrayPool
         The items.
     ignored : tuple of str
-        Names in the file that a pool does not have.
+        Names in the file that are not arrays of a pool.
     ids : Ids or None
-        The ids of the items, looked up when asked for; None where a row's number is its id.
+        The ids of the items, read on demand; None if the row number is the id.
     parts : mapping
-        The arrays (or rows on disk) that the pool was made of, by name.
-
+        The arrays (or rows on disk) of the pool, by name.
     """
 
     pool: ArrayPool
@@ -44,12 +43,11 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class Spec:
-    """An array that has not been read.
+class ArraySpec:
+    """The metadata of an array that has not been read.
 
-    dtype: as it is written; None for strings of any length.
-    nbytes: what it would take in memory. spilled: what it would take in a scratch folder; 0 if it
-        can be read where it is.
+    `dtype` is None for strings of any length. `nbytes` is the size in memory, `spilled` the size in
+    a scratch folder, which is 0 if the array can be read in place.
     """
 
     shape: tuple[int, ...]
@@ -58,8 +56,8 @@ class Spec:
     spilled: int = 0
 
     @classmethod
-    def of_numbers(cls, shape: tuple[int, ...], dtype: np.dtype, spilled: bool) -> Spec:
-        """Numbers (or strings of one length) that take scratch space as they are, or none."""
+    def of_numbers(cls, shape: tuple[int, ...], dtype: np.dtype, spilled: bool) -> ArraySpec:
+        """Return the metadata of numbers or strings of fixed length."""
         entries = int(np.prod(shape, dtype=np.int64))
         width = dtype.itemsize
         if dtype.kind in "biuf":
@@ -70,9 +68,10 @@ class Spec:
 def contents_of(
     arrays: Mapping[str, Any], names: Sequence[str], memory: int | None = None
 ) -> Contents:
-    """The contents of a pool that has these arrays, and `names` altogether.
+    """Return the contents of a pool with these arrays.
 
-    memory: bytes that the selection may take; comparing ids takes a share of it.
+    `names` are all names in the source, including those that a pool does not use. `memory` is the
+    limit of a selection in bytes; comparing ids takes a share of it.
     """
     parts: dict[str, Any] = {name: array for name, array in arrays.items() if name != "id"}
     ignored = tuple(name for name in names if name not in NAMES)
@@ -90,8 +89,8 @@ def contents_of(
     return Contents(pool, ignored, ids, parts)
 
 
-def check_spec(name: str, spec: Spec) -> None:
-    """Refuse what could not be used, before much is read; `Outputs` looks at the rest."""
+def check_spec(name: str, spec: ArraySpec) -> None:
+    """Raise if an array cannot be used, before it is read; `ArrayPool` checks its values."""
     if name == "id":
         if len(spec.shape) != 1 or (spec.dtype is not None and spec.dtype.kind not in "iuUS"):
             raise InputError(
@@ -113,7 +112,7 @@ def check_spec(name: str, spec: Spec) -> None:
 
 
 def check_names(source: str | Path, names: Sequence[str], found: Collection[str]) -> None:
-    """Refuse a pool in which nothing was found, or with a name that was surely meant as ours."""
+    """Raise if a pool has none of the expected arrays, or a name that looks misspelt."""
     for name in names:
         # Leaving out `feature` or `ids` would choose without them.
         meant = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
@@ -132,6 +131,6 @@ def check_names(source: str | Path, names: Sequence[str], found: Collection[str]
 
 
 def unreadable(source: str | Path, error: Exception | str) -> FileError:
-    """The error for a file that is there but makes no sense."""
+    """Return the error for a file that exists but cannot be read."""
     got = str(error) or type(error).__name__
     return FileError(f"a readable pool in {source}", got, "write the file again")

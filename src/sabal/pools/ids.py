@@ -1,4 +1,4 @@
-"""The ids of a pool's items, looked up for the few that are chosen."""
+"""The ids of a pool's items, read on demand for the few items that are chosen."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from sabal.core.rows import RawRows
 from sabal.errors import FileError, InputError
 
 CHUNK = 65_536
-"""Ids that are looked at together."""
+"""Ids processed at a time."""
 
 MIN_KEYS = 2**20
-"""Ids that are compared in one pass however little memory there is: 8 MB."""
+"""The minimum number of ids compared in one pass, whatever the memory limit: 8 MB."""
 
 SUSPECTS = 1_000
 _MIXER = np.uint64(0x9E3779B97F4A7C15)
-"""Odd, so that multiplying with it keeps different numbers different, and stirs the high bits."""
+"""An odd multiplier: distinct numbers stay distinct, and their high bits are mixed."""
 
 
 class StoredStrings:
-    """Strings of any length in two raw files.
+    """Strings of any length in two raw files; UTF-8 if `text`, bytes otherwise.
 
-    data: their bytes, one after the other. ends: where each begins, and the last one ends.
-    text: whether they are characters in UTF-8, rather than bytes.
+    `data` has the concatenated bytes, `ends` the start of each string and the end of the last one.
     """
 
     def __init__(self, data: RawRows, ends: RawRows, *, text: bool) -> None:
@@ -43,7 +42,7 @@ class StoredStrings:
         return as_strings(self.encoded(rows), text=self.text)
 
     def encoded(self, rows: slice | np.ndarray) -> list[bytes]:
-        """The bytes of some strings."""
+        """Return the bytes of some strings."""
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(len(self))
             ends = self._ends[start : max(start, stop) + 1]
@@ -57,10 +56,9 @@ class StoredStrings:
 
 
 class Ids:
-    """One id per item, whole numbers or strings, wherever they are kept.
+    """One id per item, integers or strings, in memory or on disk.
 
-    `ids[rows]` looks some up, a slice with step 1 or row numbers in any order; nothing else is in
-    memory where they are on disk.
+    `ids[rows]` reads the ids of a slice with step 1, or of row numbers in any order.
     """
 
     def __init__(self, values: np.ndarray | RawRows | StoredStrings) -> None:
@@ -73,17 +71,17 @@ class Ids:
         return self.look_up(rows)
 
     def look_up(self, rows: slice | np.ndarray) -> np.ndarray:
-        """The ids of some rows."""
+        """Return the ids of some rows."""
         found = np.asarray(self._values[rows])
-        # Whole numbers have one width wherever they came from.
+        # Integers have the same width for every source.
         narrow = found.dtype.kind in "iu" and np.can_cast(found.dtype, np.int64)
         return found.astype(np.int64) if narrow else found
 
     def check_distinct(self, memory: int) -> None:
-        """Refuse ids that repeat, in as many passes over them as `memory` bytes make necessary."""
+        """Raise if an id repeats; takes as many passes as `memory` bytes require."""
         count = len(self)
-        # Keys that were gathered are put together before they are sorted: twice 8 bytes each, and
-        # only a share of the memory is for them.
+        # Keys are concatenated before they are sorted, so each takes 2 * 8 bytes, and only a share
+        # of the memory is available to them.
         passes = -(-count // max(MIN_KEYS, memory // (16 * SHARE)))
         for turn in range(passes):
             kept = []
@@ -98,7 +96,7 @@ class Ids:
                 self._refuse_repeated(suspects[start : start + SUSPECTS])
 
     def _refuse_repeated(self, suspects: np.ndarray) -> None:
-        """Different strings may have one key, if hardly ever: look at the ids themselves."""
+        """Compare the ids themselves, as different strings may (rarely) have the same key."""
         seen: Counter = Counter()
         for chunk in self._chunks():
             items = self._items(chunk)
@@ -120,29 +118,29 @@ class Ids:
             yield slice(start, min(start + CHUNK, len(self)))
 
     def _items(self, rows: slice) -> np.ndarray | list[Any]:
-        """Some ids to compare: whole numbers, or a list of what Python can hash."""
+        """Return some ids to compare: integers, or a list of hashable values."""
         if isinstance(self._values, StoredStrings):
-            # Not as an array of strings, in which each takes as much room as the longest.
+            # In an array of strings each would take as much memory as the longest.
             return self._values.encoded(rows)
         values = self[rows]
         return values if values.dtype.kind in "iu" else values.tolist()
 
 
 def split(data: np.ndarray, ends: np.ndarray) -> list[bytes]:
-    """The strings in `data`, the first from `ends[0]` to `ends[1]` and so on."""
+    """Return the strings in `data`; the first is from `ends[0]` to `ends[1]`, and so on."""
     blob, bounds = data.tobytes(), ends.tolist()
     return [blob[begin:end] for begin, end in pairwise(bounds)]
 
 
 def as_strings(encoded: Sequence[bytes], *, text: bool) -> np.ndarray:
-    """An array of strings, or of bytes."""
+    """Return an array of strings, or of bytes."""
     if not text:
         return np.array(encoded, dtype=bytes)
     return np.array([_decode(value) for value in encoded], dtype=str)
 
 
 def encode(value: str) -> bytes:
-    """A string as it is stored; half a character, which Python allows, survives the way back."""
+    """Encode a string in UTF-8; unpaired surrogates are preserved."""
     return value.encode("utf-8", "surrogatepass")
 
 
@@ -156,7 +154,7 @@ def _decode(value: bytes) -> str:
 
 
 def _keys(items: np.ndarray | list[Any]) -> np.ndarray:
-    """A number for each id: the same for the same id, and next to always another for another."""
+    """Return a hash of each id; different ids rarely have the same one."""
     if isinstance(items, np.ndarray):
         return items.view(np.uint64) * _MIXER
     hashes = np.fromiter(map(hash, items), dtype=np.int64, count=len(items))

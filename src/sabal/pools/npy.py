@@ -1,4 +1,4 @@
-"""Arrays in the .npy format, alone or inside an archive: what their header says, and their rows."""
+"""Arrays in the .npy format, alone or inside an archive: their headers and their rows."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sabal.core.arrays import row_chunks
 from sabal.core.files import BAD_ARCHIVE
 from sabal.core.rows import RawRows, StoredRows, load
 from sabal.errors import FileError
-from sabal.pools.contents import NAMES, Spec, unreadable
+from sabal.pools.contents import NAMES, ArraySpec, unreadable
 from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.sinks import Wanted
 
 BLOCK_BYTES = 16 * 2**20
-"""What is turned from columns into rows at a time."""
+"""Bytes transposed from columns to rows at a time."""
 
 
 @dataclass(frozen=True)
-class Header:
-    """What the header of a .npy file says, and how long it is itself."""
+class NpyHeader:
+    """The header of a .npy file; `length` is the size of the header itself."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -32,29 +32,29 @@ class Header:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes follow the header."""
+        """The number of bytes after the header."""
         return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def row_bytes(self) -> int:
-        """How many of them are a row."""
+        """The number of bytes per row."""
         return math.prod(self.shape[1:]) * self.dtype.itemsize
 
     @property
     def by_rows(self) -> bool:
-        """Whether one row comes after the other."""
+        """Whether the array is stored row by row."""
         return not self.fortran or len(self.shape) < 2
 
-    def spec(self, *, spilled: bool = False) -> Spec:
-        """The array as a pool knows it."""
-        return Spec.of_numbers(self.shape, self.dtype, spilled or not self.by_rows)
+    def spec(self, *, spilled: bool = False) -> ArraySpec:
+        """Return the metadata of the array."""
+        return ArraySpec.of_numbers(self.shape, self.dtype, spilled or not self.by_rows)
 
 
-def read_header(stream: IO[bytes]) -> Header:
-    """The header at the beginning of `stream`; raises ValueError when there is none to be used."""
+def read_header(stream: IO[bytes]) -> NpyHeader:
+    """Return the header at the start of `stream`; raise ValueError if it is not supported."""
     start = stream.tell()
     version = np.lib.format.read_magic(stream)
-    # Version 3 is for tables with column names beyond Latin-1, which are no arrays of numbers.
+    # Version 3 is for structured arrays with non-Latin-1 field names, which are not numeric arrays.
     if version == (1, 0):
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
     elif version == (2, 0):
@@ -65,22 +65,22 @@ def read_header(stream: IO[bytes]) -> Header:
         raise ValueError("Python objects, which are never unpickled")
     if any(length < 0 for length in shape):
         raise ValueError(f"shape {shape}")
-    return Header(tuple(shape), dtype, bool(fortran), stream.tell() - start)
+    return NpyHeader(tuple(shape), dtype, bool(fortran), stream.tell() - start)
 
 
 @dataclass(frozen=True)
-class Region:
-    """An array in a file, and where its first number is."""
+class NpyRegion:
+    """An array in a file; `offset` is the position of its first value."""
 
     path: Path
-    header: Header
+    header: NpyHeader
     offset: int
 
     def rows(self, name: str, wanted: Wanted) -> np.ndarray | RawRows:
-        """Some rows of the array, which is called `name`."""
+        """Return some rows of the array, which is called `name`."""
         header = self.header
         if not header.by_rows:
-            return self._turned(name, wanted)
+            return self._transposed(name, wanted)
         kind = StoredRows if wanted.stored and name in FILE_ARRAYS else RawRows
         rows = kind(
             self.path,
@@ -90,11 +90,11 @@ class Region:
         )
         return rows if wanted.stored else load(rows)
 
-    def _turned(self, name: str, wanted: Wanted) -> np.ndarray | RawRows:
-        """The rows of an array that is written column by column."""
+    def _transposed(self, name: str, wanted: Wanted) -> np.ndarray | RawRows:
+        """Return the rows of an array that is stored column by column."""
         header = self.header
         length, row = header.shape[0], header.shape[1:]
-        # Backwards, its axes are in the order in which it is written.
+        # In reverse order, the axes are in storage order.
         columns = RawRows(
             self.path, shape=(math.prod(header.shape),), dtype=header.dtype, offset=self.offset
         )
@@ -117,7 +117,7 @@ class NpyFolder:
         self.names = list(self._files)
 
     def whole(self) -> dict[str, np.ndarray]:
-        """Every array a pool may have."""
+        """Return all arrays of the pool, in memory."""
         arrays = {}
         for name in NAMES:
             if name in self._files:
@@ -127,15 +127,15 @@ class NpyFolder:
                     raise unreadable(self._files[name], error) from None
         return arrays
 
-    def specs(self) -> dict[str, Spec]:
-        """Every array a pool may have, unread."""
+    def specs(self) -> dict[str, ArraySpec]:
+        """Return the metadata of all arrays of the pool."""
         return {name: self._region(name).header.spec() for name in NAMES if name in self._files}
 
     def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
-        """The same rows of some arrays."""
+        """Return the requested rows of some arrays."""
         return {name: self._region(name).rows(name, wanted) for name in names}
 
-    def _region(self, name: str) -> Region:
+    def _region(self, name: str) -> NpyRegion:
         path = self._files[name]
         try:
             with path.open("rb") as file:
@@ -149,4 +149,4 @@ class NpyFolder:
                 f"{size} bytes",
                 "write the file again; it was cut short",
             )
-        return Region(path, header, header.length)
+        return NpyRegion(path, header, header.length)

@@ -1,4 +1,4 @@
-"""Arrays in .npz archives: read where they are, or inflated into a scratch folder."""
+"""Arrays in .npz archives: read in place, or decompressed into a scratch folder."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import numpy as np
 from sabal.core.arrays import row_chunks
 from sabal.core.files import BAD_ARCHIVE, read_npz, unreadable_archive
 from sabal.core.rows import RawRows
-from sabal.pools.contents import NAMES, Spec
-from sabal.pools.npy import Header, Region, read_header
+from sabal.pools.contents import NAMES, ArraySpec
+from sabal.pools.npy import NpyHeader, NpyRegion, read_header
 from sabal.pools.sinks import Numbers, Wanted
 
 PIECE_BYTES = 2**20
-"""What is inflated at a time."""
+"""Bytes decompressed at a time."""
 
 _ENTRY = struct.Struct("<4s22xHH")
-"""The signature of an entry, and how long its name and its extra field are, which follow."""
+"""The signature of an entry, and the lengths of the name and the extra field that follow."""
 
 
 class NpzFile:
@@ -39,11 +39,11 @@ class NpzFile:
         self.names = list(self._members)
 
     def whole(self) -> dict[str, np.ndarray]:
-        """Every array a pool may have."""
+        """Return all arrays of the pool, in memory."""
         return read_npz(self.path, NAMES)[1]
 
-    def specs(self) -> dict[str, Spec]:
-        """Every array a pool may have, unread."""
+    def specs(self) -> dict[str, ArraySpec]:
+        """Return the metadata of all arrays of the pool."""
         found = {}
         with self._archive() as archive:
             for name in self.names:
@@ -52,11 +52,11 @@ class NpzFile:
         return found
 
     def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
-        """The same rows of some arrays."""
+        """Return the requested rows of some arrays."""
         with self._archive() as archive:
             return {name: self._rows(archive, name, wanted) for name in names}
 
-    def _spec(self, archive: zipfile.ZipFile, name: str) -> Spec:
+    def _spec(self, archive: zipfile.ZipFile, name: str) -> ArraySpec:
         with archive.open(self._members[name]) as stream:
             header = self._header(stream, name)
         spec = header.spec(spilled=self._compressed(name))
@@ -69,10 +69,10 @@ class NpzFile:
             header = self._header(stream, name)
             if not self._compressed(name):
                 if len(wanted) == header.shape[0]:
-                    # At its end the checksum is compared.
+                    # zipfile compares the checksum at the end of the member.
                     _skip(stream)
                 offset = self._first_byte(name) + header.length
-                return Region(self.path, header, offset).rows(name, wanted)
+                return NpyRegion(self.path, header, offset).rows(name, wanted)
             if header.by_rows:
                 _skip(stream, wanted.start * header.row_bytes)
                 sink = wanted.numbers(name, header.shape[1:], header.dtype)
@@ -80,17 +80,17 @@ class NpzFile:
                 if wanted.stop == header.shape[0]:
                     _skip(stream)
                 return sink.done()
-            # Written column by column, it cannot be cut before it is inflated.
+            # Stored column by column, all of it has to be decompressed to select rows.
             inflated = Numbers(f"{name}-columns", (), np.dtype(np.uint8), wanted.scratch)
             _inflate(stream, inflated, header.nbytes)
             _skip(stream)
         columns = inflated.done()
         assert isinstance(columns, RawRows)  # noqa: S101
-        rows = Region(Path(columns.path), header, 0).rows(name, wanted)
+        rows = NpyRegion(Path(columns.path), header, 0).rows(name, wanted)
         wanted.scratch.discard(Path(columns.path))
         return rows
 
-    def _header(self, stream: IO[bytes], name: str) -> Header:
+    def _header(self, stream: IO[bytes], name: str) -> NpyHeader:
         header = read_header(stream)
         if header.length + header.nbytes > self._members[name].file_size:
             raise ValueError(f"fewer numbers in `{name}` than its header promises")
@@ -100,7 +100,7 @@ class NpzFile:
         return self._members[name].compress_type != zipfile.ZIP_STORED
 
     def _first_byte(self, name: str) -> int:
-        """Where a member begins: after a header of its own, whose length only it knows."""
+        """Return the offset of a member's data, after its local header of variable length."""
         start = self._members[name].header_offset
         with self.path.open("rb") as file:
             file.seek(start)
@@ -119,7 +119,7 @@ class NpzFile:
 
 
 def _inflate(stream: IO[bytes], sink: Numbers, rows: int) -> None:
-    """Move so many rows from `stream` to `sink`."""
+    """Copy `rows` rows from `stream` to `sink`."""
     row_bytes = math.prod(sink.row) * sink.dtype.itemsize
     for chunk in row_chunks(rows, row_bytes, PIECE_BYTES):
         wanted = (chunk.stop - chunk.start) * row_bytes
@@ -131,7 +131,7 @@ def _inflate(stream: IO[bytes], sink: Numbers, rows: int) -> None:
 
 
 def _skip(stream: IO[bytes], count: int | None = None) -> None:
-    """Read over `count` bytes, or (None) all that is left."""
+    """Skip `count` bytes, or the rest of the stream if None."""
     while count is None or count > 0:
         data = stream.read(PIECE_BYTES if count is None else min(count, PIECE_BYTES))
         if not data:

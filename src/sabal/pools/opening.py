@@ -1,4 +1,4 @@
-"""Open a pool wherever it is."""
+"""Open a pool in memory, on disk, in chunks or on a cluster."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sabal.pools.pool_files import read_pool
 
 ENGINES = ("local", "ray")
 
-Source = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+PoolLike = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
 
 
 @contextmanager
 def open_pool(
-    source: Source,
+    source: PoolLike,
     *,
     memory: int | str | None = None,
     scratch: str | Path | None = None,
@@ -31,10 +31,10 @@ def open_pool(
     workers: int | None = None,
     threads: int = 1,
 ) -> Iterator[Pool]:
-    """Open a pool for as long as it is needed; the parameters are those of `select_pool`."""
+    """Open a pool as a context manager; the parameters are those of `select_pool`."""
     check_choice(engine, "engine", ENGINES)
     if engine == "ray":
-        # Only those who have a cluster need Ray.
+        # Ray is needed only for pools on a cluster.
         from sabal.pools.ray.opening_on_ray import open_on_ray
 
         with open_on_ray(
@@ -57,7 +57,7 @@ def open_pool(
     yield _open_here(source, memory, scratch).with_labeled(labeled_features).check()
 
 
-def _open_here(source: Source, memory: int | str | None, scratch: str | Path | None) -> ArrayPool:
+def _open_here(source: PoolLike, memory: int | str | None, scratch: str | Path | None) -> ArrayPool:
     limit = None if memory is None else parse_bytes(memory)
     if isinstance(source, str | Path):
         return read_pool(source, memory=limit, scratch=scratch).pool

@@ -1,4 +1,4 @@
-"""Pools in Parquet, a file or a folder of them: read whole, or decoded a few rows at a time."""
+"""Pools in a Parquet file or a folder of them: read whole, or decoded a few rows at a time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import numpy as np
 
 from sabal.core.extras import import_optional
 from sabal.errors import FileError
-from sabal.pools.contents import PER_ITEM, Spec, unreadable
+from sabal.pools.contents import PER_ITEM, ArraySpec, unreadable
 from sabal.pools.sinks import Sink, Strings, Wanted
 
 BATCH_BYTES = 2**20
-"""What is decoded at a time."""
+"""Bytes decoded at a time."""
 
 BUFFER_BYTES = 2**18
-"""What is read of a column at a time.
+"""Bytes of a column read at a time.
 
-Arrow would read all that a row group has of it, and a file may be a single row group.
+Without it, Arrow reads the column of a whole row group, and a file may be a single row group.
 """
 
 
 class ParquetPool:
-    """A .parquet file, or a folder of them in the order of their names."""
+    """A .parquet file, or a folder of them in name order."""
 
     def __init__(self, path: Path) -> None:
         ds = import_optional("pyarrow.dataset", "parquet", "to read Parquet files")
@@ -40,7 +40,7 @@ class ParquetPool:
         self._columns = [name for name in PER_ITEM if name in self.names]
 
     def whole(self) -> dict[str, np.ndarray]:
-        """Every array a pool may have."""
+        """Return all arrays of the pool, in memory."""
         with _reading(self.path):
             table = self._dataset.to_table(columns=self._columns)
             return {
@@ -48,12 +48,12 @@ class ParquetPool:
                 for name in self._columns
             }
 
-    def specs(self) -> dict[str, Spec]:
-        """Every array a pool may have, unread."""
+    def specs(self) -> dict[str, ArraySpec]:
+        """Return the metadata of all arrays of the pool."""
         return dict(self._specs)
 
     def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
-        """The same rows of some columns, decoded once for all of them."""
+        """Return the requested rows of some columns, decoded together."""
         import pyarrow as pa
 
         specs = {name: self._specs[name] for name in names}
@@ -75,13 +75,13 @@ class ParquetPool:
 
     @cached_property
     def _sizes(self) -> list[int]:
-        """How many rows each file has."""
+        """The number of rows of each file."""
         with _reading(self.path):
             return [_open(file).metadata.num_rows for file in self._dataset.files]
 
     @cached_property
-    def _specs(self) -> dict[str, Spec]:
-        """What the first row, and the metadata of all files, tell of every column."""
+    def _specs(self) -> dict[str, ArraySpec]:
+        """The metadata of every column, from the first row and the metadata of all files."""
         size = sum(self._sizes)
         for file, rows in zip(self._dataset.files, self._sizes, strict=True):
             for batch in self._batches(file, self._columns, 0, min(rows, 1), 1):
@@ -89,23 +89,23 @@ class ParquetPool:
                     name: self._spec(self._column(batch, name, file), name, size)
                     for name in self._columns
                 }
-        return {name: Spec((0,), np.dtype(np.float64), 0) for name in self._columns}
+        return {name: ArraySpec((0,), np.dtype(np.float64), 0) for name in self._columns}
 
-    def _spec(self, first: Any, name: str, size: int) -> Spec:
+    def _spec(self, first: Any, name: str, size: int) -> ArraySpec:
         if _is_text(first.type) or _is_bytes(first.type):
             with _reading(self.path):
                 encoded = sum(_column_bytes(_open(file), name) for file in self._dataset.files)
-            # In memory: four bytes a character, and a Python string each on the way.
-            return Spec((size,), None, 4 * encoded + 64 * size, encoded + 8 * (size + 1))
+            # In memory: four bytes per character, and temporarily a Python string each.
+            return ArraySpec((size,), None, 4 * encoded + 64 * size, encoded + 8 * (size + 1))
         row = to_array(first, name, self.path)
-        return Spec.of_numbers((size, *row.shape[1:]), row.dtype, True)
+        return ArraySpec.of_numbers((size, *row.shape[1:]), row.dtype, True)
 
-    def _sink(self, name: str, spec: Spec, wanted: Wanted) -> Sink:
+    def _sink(self, name: str, spec: ArraySpec, wanted: Wanted) -> Sink:
         if spec.dtype is None:
             return wanted.strings(name, text=_is_text(self._types[name]))
         return wanted.numbers(name, spec.shape[1:], spec.dtype)
 
-    def _write(self, sink: Sink, column: Any, name: str, spec: Spec) -> None:
+    def _write(self, sink: Sink, column: Any, name: str, spec: ArraySpec) -> None:
         if isinstance(sink, Strings):
             _check_gaps(column, name, self.path)
             with _reading(self.path):
@@ -117,7 +117,7 @@ class ParquetPool:
         sink.write(block)
 
     def _column(self, batch: Any, name: str, file: str) -> Any:
-        """A column of a batch, in the type that it has in the first file."""
+        """Return a column of a batch, cast to its type in the first file."""
         if name not in batch.schema.names:
             raise FileError(
                 f"column `{name}` of {self.path} without gaps",
@@ -131,7 +131,7 @@ class ParquetPool:
     def _batches(
         self, file: str, names: Sequence[str], start: int, stop: int, step: int
     ) -> Iterator[Any]:
-        """Rows of a file, at most `step` at a time, from the row groups that have some of them."""
+        """Yield rows of a file, at most `step` at a time, reading only the row groups needed."""
         if start >= stop:
             return
         with _reading(file):
@@ -153,7 +153,7 @@ class ParquetPool:
 
 
 def to_array(column: Any, name: str, source: Path) -> np.ndarray:
-    """A Parquet column as an array: numbers, strings, or (nested) lists of equal length."""
+    """Return a Parquet column of numbers, strings or equally long (nested) lists as an array."""
     import pyarrow as pa
 
     values = column
@@ -201,20 +201,20 @@ def _open(file: str) -> Any:
 
 
 def _column_bytes(reader: Any, name: str) -> int:
-    """What a column of a file takes before it is compressed."""
+    """Return the uncompressed size of a column of a file."""
     groups = [reader.metadata.row_group(k) for k in range(reader.metadata.num_row_groups)]
     columns = [group.column(k) for group in groups for k in range(group.num_columns)]
     return sum(c.total_uncompressed_size for c in columns if c.path_in_schema == name)
 
 
 def _encoded(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The bytes of all strings of a column, and how many belong to each."""
+    """Return the bytes of all strings of a column, and the length of each."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     column = column.cast(pa.large_string() if _is_text(column.type) else pa.large_binary())
-    # What is not UTF-8 should be told now, and not when everything else is done.
+    # Report invalid UTF-8 now rather than at the end of the selection.
     column.validate(full=True)
     _, ends, data = column.buffers()
     bounds = np.frombuffer(ends, dtype=np.int64)[column.offset :][: len(column) + 1]
@@ -248,5 +248,5 @@ def _reading(source: str | Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        # KeyError: two columns of one name.
+        # KeyError: two columns with the same name.
         raise unreadable(source, error) from None

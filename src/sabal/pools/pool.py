@@ -1,11 +1,10 @@
-"""Pools: the items to choose from, wherever they are.
+"""Pools: the items to choose from, in this process or on a cluster.
 
-A strategy sees a pool through one protocol. A pool that this process can read (`ArrayPool`: arrays
-in memory, rows on disk, or computed on first use) has its arrays as attributes. Strategies that
-stream ask questions instead: functions of a `Shard`, which answer with a few numbers, never with
-one per item. A pool in one piece is one shard; a pool on a cluster has one on every worker, and
-answers are put together in the order of the rows. So all pools give the same answers to the last
-digit.
+All pools have the same protocol. A pool that this process can read (`ArrayPool`: arrays in memory,
+rows on disk, or computed on first use) has its arrays as attributes. Strategies that stream use
+questions instead: functions of a `Shard` that return a few numbers, never one per item. A pool in
+one process is one shard; a pool on a cluster has one shard per worker, and answers are combined in
+row order. So all pools give identical results.
 """
 
 from __future__ import annotations
@@ -47,16 +46,16 @@ Part = Array | Callable[[], Array] | None
 """An array, or a function that computes it on first use."""
 
 Question = Callable[..., Any]
-"""A function of a shard and further arguments; it can be sent to another process by name."""
+"""A function of a shard and further arguments; it must be picklable by name."""
 
 FILE_ARRAYS = ("features", *prediction_type("softmax", ("log_probs",)).checks)
-"""What a pool of classes may have; other losses know other arrays."""
+"""The arrays of a pool file; other losses have other arrays."""
 
 AGREEMENT = 0.01
-"""How far probabilities may be from what logits say that are given beside them."""
+"""The largest difference between given probabilities and the softmax of given logits."""
 
 BYTES_PER_ITEM = 48
-"""What a streaming selection keeps of every item: its uncertainty, norm and score."""
+"""Bytes a streaming selection keeps per item: uncertainty, norm and score."""
 
 
 class Pool(ABC):
@@ -67,14 +66,13 @@ class Pool(ABC):
     size : int
         The number of items.
     ids : array or indexable by row numbers
-        The names of the items.
+        The ids of the items.
     prediction_type : type
-        What kind of prediction the pool has (see `sabal.predictions`).
+        The type of the prediction (see `sabal.predictions`).
     classes : int
-        How many classes (labels, outputs) the prediction has; 0 without one.
+        The number of classes (labels, outputs); 0 without a prediction.
     memory : int or None
         Bytes that a selection may take, if there is a limit.
-
     """
 
     size: int
@@ -84,17 +82,17 @@ class Pool(ABC):
     @property
     @abstractmethod
     def prediction_type(self) -> type[Prediction]:
-        """What kind of prediction the pool has."""
+        """The type of the prediction."""
 
     @property
     @abstractmethod
     def classes(self) -> int:
-        """How many classes (labels, outputs) the prediction has; 0 without one."""
+        """The number of classes (labels, outputs); 0 without a prediction."""
 
     @property
     @abstractmethod
     def labeled_features(self) -> Array:
-        """(labelled items, d): features of what is labelled already, where there are any."""
+        """(labelled items, d): features of the labelled items."""
 
     @abstractmethod
     def given(self) -> list[str]:
@@ -102,20 +100,17 @@ class Pool(ABC):
 
     @abstractmethod
     def has(self, name: str) -> bool:
-        """Return whether `name` is given, or follows from what is given.
-
-        "probs" stands for a prediction, whatever its arrays are called.
-        """
+        """Return whether `name` is given or can be derived; "probs" means any prediction."""
 
     @abstractmethod
     def map(self, question: Question, *args: Any) -> list[Any]:
-        """Return the answer of every shard to `question(shard, *args)`, in the order of rows."""
+        """Return `question(shard, *args)` for every shard, in row order."""
 
     @abstractmethod
     def map_rows(self, question: Question, rows: np.ndarray, *args: Any) -> Any:
         """Return `question(shard, rows, *args)` for rows of any shard, in the order of `rows`.
 
-        The answer is an array with a row for each, or a tuple or dict of such arrays.
+        The result is an array with a row for each, or a tuple or dict of such arrays.
         """
 
     @abstractmethod
@@ -124,7 +119,7 @@ class Pool(ABC):
 
     @abstractmethod
     def stored_bytes(self, names: Collection[str] | None = None) -> dict[str, int] | None:
-        """Return what each array that is not in memory would take there; None if it cannot be."""
+        """Return the size in memory of each array on disk; None if the pool cannot be loaded."""
 
     @abstractmethod
     def loaded(self, names: Collection[str]) -> ArrayPool:
@@ -136,15 +131,15 @@ class Pool(ABC):
         return False
 
     def share(self, value: Any) -> Any:
-        """Return a stand-in for a `value` that many questions carry, so that it is sent once."""
+        """Return a reference to a `value` used by many questions, so that it is sent once."""
         return value
 
     def computing(self) -> AbstractContextManager[Any]:
-        """Return a context for the time in which a strategy chooses."""
+        """Return a context manager to run a strategy in."""
         return nullcontext()
 
     def evidence(self) -> dict[str, Any]:
-        """Return what there is to say of the pool itself, for the evidence of a selection."""
+        """Return facts about the pool for the evidence of a selection."""
         return {}
 
     def model_is_certain(self) -> bool:
@@ -152,19 +147,19 @@ class Pool(ABC):
         return not any(self.map(has_uncertain_items))
 
     def rows_here(self, rows: np.ndarray) -> tuple[ArrayPool, np.ndarray]:
-        """Return a pool in this process that has `rows`, and where they are in it."""
+        """Return a pool in this process that contains `rows`, and their positions in it."""
         return self.take(rows), np.arange(rows.size)
 
     def coordinates_of(self, rows: np.ndarray) -> Array:
-        """Return what tells some items apart: their features, or else their predictions."""
+        """Return the coordinates of some items: features, or predictions without features."""
         return self.map_rows(coordinates_at, rows)
 
     def top(self, kind: str | None, count: int) -> TopRows:
-        """Return the most uncertain rows; of equal ones, the lower."""
+        """Return the most uncertain rows; the lower row on ties."""
         return TopRows.merge(self.map(most_uncertain, kind, count), count)
 
     def sample(self, kind: str | None, count: int, seed: int) -> PrioritySample:
-        """Return at most `count` rows drawn by their uncertainty; uniformly where there is none."""
+        """Return at most `count` rows sampled by uncertainty, uniformly if all are certain."""
         uniform = self.model_is_certain()
         parts = self.map(largest_priorities, kind, uniform, count + 1, seed)
         best = TopRows.merge(parts, count + 1)
@@ -179,10 +174,9 @@ class CheckedArrays(Mapping[str, Array]):
     parts : mapping
         Arrays, or functions without arguments that return them.
     checks : mapping
-        How each is checked.
+        The check for each array.
     size : int, optional
-        How many rows each must have.
-
+        The number of rows each must have.
     """
 
     def __init__(
@@ -232,30 +226,28 @@ class CheckedArrays(Mapping[str, Array]):
 class ArrayPool(Pool):
     """A pool that this process can read.
 
-    Each array has a row per item. It may be a function without arguments that returns one, which is
-    called on first use. Probabilities follow from logits or posterior samples where they are not
-    given themselves.
+    Each array has a row per item, and may be given as a function without arguments that is called
+    on first use. Probabilities are derived from logits or posterior samples if not given.
 
     Parameters
     ----------
     features : array of shape (n, d), optional
-        What the model's last layer sees.
+        The input of the model's last layer.
     labeled_features : array of shape (m, d), optional
-        Features of what is labelled already.
-    loss : str
-        What the model is trained on: "softmax", "sigmoid" or "squared".
+        Features of the labelled items.
+    loss : {"softmax", "sigmoid", "squared"}
+        The loss that the model is trained with.
     ids : sequence, optional
-        The names of the items; row numbers by default.
+        The ids of the items; row numbers by default.
     size : int, optional
-        The number of items, where no array tells it.
+        The number of items, if all arrays are functions.
     memory : int, optional
-        Bytes that a selection may take, where arrays are on disk.
+        Bytes that a selection may take, if arrays are on disk.
     atoms : callable, optional
-        Computes the posterior atoms of the pool from less than all of `log_probs` at once; without
-        it they are made from these.
+        Computes the posterior atoms of the pool without holding all of `log_probs`; by default
+        they are computed from `log_probs`.
     **arrays
-        What the model says: the arrays of the prediction that goes with `loss`.
-
+        The prediction: arrays that belong to `loss`.
     """
 
     def __init__(
@@ -270,10 +262,10 @@ class ArrayPool(Pool):
         atoms: Callable[[], Any] | None = None,
         **arrays: Part,
     ) -> None:
-        said = {name: arrays[name] for name in ARRAYS if arrays.get(name) is not None}
-        said |= {name: part for name, part in arrays.items() if part is not None}
-        kind = prediction_type(loss, list(said))
-        parts = said if features is None else {"features": features, **said}
+        predicted = {name: arrays[name] for name in ARRAYS if arrays.get(name) is not None}
+        predicted |= {name: part for name, part in arrays.items() if part is not None}
+        kind = prediction_type(loss, list(predicted))
+        parts = predicted if features is None else {"features": features, **predicted}
         self.arrays = CheckedArrays(parts, {"features": check_features, **kind.checks}, size)
         self.prediction = kind(self.arrays)
         self.make_atoms = atoms
@@ -281,7 +273,7 @@ class ArrayPool(Pool):
         self._labeled_features = labeled_features
         self._checked_labeled: Array = None
         self.size = self.arrays.size = self._find_size(size, ids)
-        # Ids that are looked up when they are needed come as they are.
+        # Ids that are read on demand are kept as they are.
         self.ids: Any = ids if hasattr(ids, "look_up") else self._names(ids)
         self._shard: Shard | None = None
 
@@ -302,16 +294,16 @@ class ArrayPool(Pool):
             "pass features=, probs=, logits= or log_probs= with one row per item",
         )
 
-    # -- what there is -----------------------------------------------------------------------
+    # -- arrays ------------------------------------------------------------------------------
 
     @property
     def prediction_type(self) -> type[Prediction]:
-        """What kind of prediction the pool has."""
+        """The type of the prediction."""
         return type(self.prediction)
 
     @property
     def classes(self) -> int:
-        """How many classes (labels, outputs) the prediction has; 0 without one."""
+        """The number of classes (labels, outputs); 0 without a prediction."""
         return self.prediction.classes
 
     def check(self) -> ArrayPool:
@@ -329,7 +321,7 @@ class ArrayPool(Pool):
         return list(self.arrays)
 
     def has(self, name: str) -> bool:
-        """Return whether `name` is given, or follows from what is given."""
+        """Return whether `name` is given or can be derived."""
         if name == "labeled_features":
             return self._labeled_features is not None
         if name == "probs":
@@ -338,7 +330,7 @@ class ArrayPool(Pool):
 
     @property
     def features(self) -> Array:
-        """(n, d): what the last layer sees."""
+        """(n, d): the input of the last layer."""
         return self.arrays["features"]
 
     @property
@@ -378,12 +370,12 @@ class ArrayPool(Pool):
 
     @property
     def coordinates(self) -> Array:
-        """(n, d): what tells items apart: features, or without any the prediction."""
+        """(n, d): features, or the prediction if there are none."""
         return self.features if self.has("features") else self.prediction.mean
 
     @property
     def labeled_features(self) -> Array:
-        """(labelled items, d): features of what is labelled already."""
+        """(labelled items, d): features of the labelled items."""
         if self._checked_labeled is None:
             part = self._labeled_features
             array = check_features(part() if callable(part) else part, "labeled_features")
@@ -401,18 +393,17 @@ class ArrayPool(Pool):
     def uncertainty(
         self, kind: str | None = None, *, bias: bool = True, temperature: float | None = None
     ) -> np.ndarray:
-        """Return how undecided the prediction is about every item.
+        """Return the uncertainty of the prediction for every item.
 
         Parameters
         ----------
         kind : str, optional
             One of the prediction's uncertainties, or "variance" for the variance of the gradient of
-            the last layer; what suits the prediction by default.
+            the last layer; the prediction's default if None.
         bias : bool
             Whether that layer has a bias.
         temperature : float, optional
-            Makes the label distribution from the prediction where it is not given itself.
-
+            Derives the label distribution from the prediction if it is not given.
         """
         if kind != "variance":
             return self.prediction.uncertainty(kind)
@@ -422,7 +413,7 @@ class ArrayPool(Pool):
         )
 
     def _check_agreement(self) -> None:
-        """Refuse two predictions that differ: which one is the model's is not for us to guess."""
+        """Raise if the given logits and probabilities differ."""
         logits_NC, probs_NC = self.logits, self.arrays["probs"]
         xp = namespace(logits_NC, probs_NC)
         to_probs = self.prediction.probabilities
@@ -459,7 +450,7 @@ class ArrayPool(Pool):
         return self, rows
 
     def take(self, rows: np.ndarray) -> ArrayPool:
-        """Return a pool of some of the items; what was not computed yet is computed for all."""
+        """Return a pool of some of the items; computes all arrays for the whole pool."""
         parts: dict[str, Any] = {n: take_rows(array, rows) for n, array in self.arrays.items()}
         ids = np.asarray(self.ids[rows]).tolist()
         return ArrayPool(
@@ -467,7 +458,7 @@ class ArrayPool(Pool):
         )
 
     def stored_bytes(self, names: Collection[str] | None = None) -> dict[str, int]:
-        """Return what each array that is on disk would take in memory."""
+        """Return the size in memory of each array on disk."""
         wanted = set(self.arrays) if names is None else set(names)
         if "probs" in wanted and "probs" not in self.arrays:
             wanted |= {"logits", "log_probs"}
@@ -499,7 +490,7 @@ class ArrayPool(Pool):
         return True
 
     def with_labeled(self, features: Part) -> ArrayPool:
-        """Return the same pool beside other labelled features; None for those it has."""
+        """Return the pool with other labelled features; itself if they are None."""
         if features is None:
             return self
         other = copy(self)
@@ -509,27 +500,26 @@ class ArrayPool(Pool):
 
 
 Outputs = ArrayPool
-"""The name that strategies of other packages may know it by."""
+"""The former name, which strategies of other packages may use."""
 
 
 class Shard:
     """Consecutive rows of a pool, in one process.
 
-    The rows are a union of whole segments (see `sabal.core.arrays.SEGMENTS`), so that sums come out
-    as they would in one piece. What a question keeps in `kept` only saves time: a shard that is
-    read again gives the same answers.
+    The rows are a union of whole segments (see `sabal.core.arrays.SEGMENTS`), so that sums do not
+    depend on the number of shards. `kept` is a cache: a shard that is read again gives the same
+    answers without it.
 
     Parameters
     ----------
     pool : ArrayPool
         The rows.
     start : int
-        The first of them, counted in the whole pool.
+        The first row in the whole pool.
     pool_size : int
         The size of the whole pool.
     ids : indexable, optional
-        The names of the rows, where these are not the row numbers.
-
+        The ids of the rows, if these are not the row numbers.
     """
 
     def __init__(self, pool: ArrayPool, start: int, pool_size: int, ids: Any = None) -> None:
@@ -543,7 +533,7 @@ class Shard:
         self.kept: dict[str, tuple[Any, Any]] = {}
 
     def keep(self, name: str, key: Any, make: Callable[[], Any]) -> Any:
-        """Return what was made for `key`; of every name the latest is kept."""
+        """Return the cached value of `key`, made if needed; one key is cached per name."""
         if name not in self.kept or self.kept[name][0] != key:
             self.kept[name] = (key, make())
         return self.kept[name][1]
@@ -564,7 +554,7 @@ class TopRows:
 
     @staticmethod
     def merge(parts: Sequence[TopRows], count: int) -> TopRows:
-        """Return the best `count` of all; of equal ones, the lower row."""
+        """Return the best `count` of all; the lower row on ties."""
         rows = np.concatenate([part.rows for part in parts])
         scores = np.concatenate([part.scores for part in parts])
         order = np.argsort(rows)
@@ -576,12 +566,12 @@ class TopRows:
 
 
 def has_uncertain_items(shard: Shard) -> bool:
-    """Return whether there is an item of which the model is not certain."""
+    """Return whether the model is uncertain about any item."""
     return shard.pool.has("probs") and bool(np.any(shard.pool.uncertainty() > 0))
 
 
 def coordinates_at(shard: Shard, rows: np.ndarray) -> Array:
-    """Return what tells some rows apart."""
+    """Return the coordinates of some rows."""
     return take_rows(shard.pool.coordinates, rows - shard.start)
 
 
@@ -611,7 +601,7 @@ def count_equal(shard: Shard, kind: str | None, score: float) -> int:
 def largest_priorities(
     shard: Shard, kind: str | None, uniform: bool, count: int, seed: int
 ) -> TopRows:
-    """Return the rows that come first in a sample (see `sabal.pools.sampling`)."""
+    """Return the rows with the largest sampling priorities (see `sabal.pools.sampling`)."""
     size_N = np.ones(shard.pool.size) if uniform else shard.pool.uncertainty(kind)
     return TopRows.of(priorities(size_N, shard.start, seed), count, shard.start)
 
@@ -620,7 +610,7 @@ def largest_priorities(
 
 
 def feature_norms(features_ND: Array, bias: bool) -> np.ndarray:
-    """Return ||h_j||^2, with the constant 1 of the bias in it."""
+    """Return ||h_j||^2, including the constant 1 of the bias."""
     norms_N = row_norms_squared(features_ND) + float(bias)
     check_square(norms_N.max(initial=0.0), "features")
     return norms_N
@@ -637,5 +627,5 @@ def gradient_variance(
 
 
 def float64_rows(pool: Pool, rows: np.ndarray) -> np.ndarray:
-    """Return what tells some items apart, in NumPy and float64."""
+    """Return the coordinates of some items as a NumPy float64 array."""
     return to_float64_numpy(pool.coordinates_of(rows))

@@ -1,8 +1,8 @@
 """Pool files: .npz, .parquet (a file or a folder of them) and folders of .npy, read safely.
 
-A pool has `features` and one of `logits`, `probs`, `log_probs`; `id`, `label_probs` and (not in
-Parquet, whose columns are all of one length) `labeled_features` if wanted.
-Nothing is unpickled, ever.
+A pool has `features` and one of `logits`, `probs` and `log_probs`. `id`, `label_probs` and (not in
+Parquet, whose columns all have the same length) `labeled_features` are optional.
+Nothing is ever unpickled.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from sabal.core.memory import SHARE, parse_bytes
 from sabal.errors import FileError, InputError
 from sabal.pools.contents import (
     PER_ITEM,
+    ArraySpec,
     Contents,
-    Spec,
     check_names,
     check_spec,
     contents_of,
@@ -31,20 +31,20 @@ from sabal.pools.scratch import Scratch, removed_on_error
 from sabal.pools.sinks import Wanted
 
 
-class Source(Protocol):
-    """A pool of some format."""
+class PoolReader(Protocol):
+    """Reads a pool of one file format."""
 
     path: Path
     names: list[str]
 
     def whole(self) -> dict[str, np.ndarray]:
-        """Every array a pool may have, in memory."""
+        """Return all arrays of the pool, in memory."""
 
-    def specs(self) -> dict[str, Spec]:
-        """Every array a pool may have, unread."""
+    def specs(self) -> dict[str, ArraySpec]:
+        """Return the metadata of all arrays of the pool."""
 
     def read(self, names: list[str], wanted: Wanted) -> dict[str, Any]:
-        """The same rows of some arrays."""
+        """Return the requested rows of some arrays."""
 
 
 def read_pool(
@@ -54,13 +54,20 @@ def read_pool(
     scratch: str | Path | None = None,
     rows: range | tuple[int, int] | None = None,
 ) -> Contents:
-    """The pool at `path`; what kind of file it is follows from its ending or its content.
+    """Read a pool from a file or folder.
 
-    memory: bytes (or "2GB") that work on the pool may take. Arrays of more than a quarter of it
-        stay on disk and are read by rows when asked for; None reads everything.
-    scratch: a folder for what has to be unpacked for that, Parquet and compressed archives; None
-        for the system's folder for temporary files. It goes with the pool.
-    rows: only the rows from a first up to a last one.
+    Parameters
+    ----------
+    path : path
+        A .npz or .parquet file, or a folder of .parquet or .npy files.
+    memory : int or str, optional
+        Bytes (or "2GB") that work on the pool may take. Arrays of more than a quarter of it stay
+        on disk and are read on demand; by default everything is read.
+    scratch : path, optional
+        A folder for decompressed Parquet files and archives; the system's temporary folder by
+        default. Its content is removed with the pool.
+    rows : range or tuple, optional
+        The first row to read, and the row after the last.
     """
     source = _open(Path(path))
     granted = None if memory is None else parse_bytes(memory)
@@ -88,7 +95,7 @@ def read_pool(
 
 
 def pool_size(path: str | Path) -> int:
-    """How many items the pool at `path` has, without reading it."""
+    """Return the number of items of the pool at `path`, without reading it."""
     source = _open(Path(path))
     items = _items(source, source.specs())
     if not items:
@@ -100,14 +107,14 @@ def pool_size(path: str | Path) -> int:
     return check_same_items(**items)
 
 
-def _whole(source: Source) -> Contents:
+def _whole(source: PoolReader) -> Contents:
     arrays = source.whole()
     check_names(source.path, source.names, arrays)
     return contents_of(arrays, source.names)
 
 
-def _items(source: Source, specs: dict[str, Spec]) -> dict[str, Spec]:
-    """What has a row for every item."""
+def _items(source: PoolReader, specs: dict[str, ArraySpec]) -> dict[str, ArraySpec]:
+    """Return the metadata of the arrays with a row per item, which are checked."""
     check_names(source.path, source.names, specs)
     for name, spec in specs.items():
         check_spec(name, spec)
@@ -129,8 +136,8 @@ def _range(rows: range | tuple[int, int] | None, size: int) -> tuple[int, int]:
     return start, stop
 
 
-def _open(source: Path) -> Source:
-    # Unlike Path.exists, these answer for names that are too long as well.
+def _open(source: Path) -> PoolReader:
+    # Unlike Path.exists, these functions also accept names that are too long.
     folder, file = os.path.isdir(source), os.path.isfile(source)
     if not folder and not file:
         got = "neither at" if os.path.exists(source) else "nothing at"

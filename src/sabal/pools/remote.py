@@ -1,4 +1,4 @@
-"""Pools at a URL (s3://, gs://, file://, ...): Parquet, through the file systems of Arrow."""
+"""Pools at a URL (s3://, gs://, file://, ...): Parquet files, read through Arrow's file systems."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sabal.pools.contents import PER_ITEM, Contents, check_names
 from sabal.pools.parquet import to_array
 
 BATCH_ROWS = 4096
-"""Rows that are decoded at a time."""
+"""Rows decoded at a time."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
 def is_remote(source: str) -> bool:
-    """Whether `source` is a URL rather than a path."""
+    """Return whether `source` is a URL rather than a path."""
     return _URL.match(source) is not None
 
 
@@ -41,11 +41,11 @@ class ParquetFile:
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return sum(self.groups)
 
     def batches(self, columns: list[str] | None, start: int, stop: int, step: int) -> Iterator[Any]:
-        """Rows `start` to `stop` as record batches of at most `step` rows."""
+        """Yield rows `start` to `stop` as record batches of at most `step` rows."""
         import pyarrow.parquet as pq
 
         with reading(self.url), self.system.open_input_file(self.path) as stream:
@@ -63,7 +63,7 @@ class ParquetFile:
 
 
 def parquet_files(url: str) -> list[ParquetFile]:
-    """The Parquet files at `url`: one, or a folder of them in the order of their names."""
+    """Return the Parquet files at `url`: one file, or a folder of them in name order."""
     fs = import_optional("pyarrow.fs", "parquet", "to read pools at a URL")
     pq = import_optional("pyarrow.parquet", "parquet", "to read pools at a URL")
 
@@ -95,7 +95,7 @@ def parquet_files(url: str) -> list[ParquetFile]:
 
 
 def remote_size(url: str) -> int:
-    """How many items the pool at `url` has."""
+    """Return the number of items of the pool at `url`."""
     files = parquet_files(url)
     check_names(url, files[0].names, set(files[0].names) & set(PER_ITEM))
     return sum(file.rows for file in files)
@@ -104,7 +104,7 @@ def remote_size(url: str) -> int:
 def read_remote(
     url: str, start: int, stop: int, *, memory: int | None, scratch: str | None
 ) -> Contents:
-    """Some rows of the pool at `url`; `memory` and `scratch` as in `read_pool`."""
+    """Read some rows of the pool at `url`; `memory` and `scratch` are as in `read_pool`."""
     return pool_of_chunks(_chunks(url, start, stop), memory=memory, scratch=scratch)
 
 
@@ -126,7 +126,7 @@ def _chunks(url: str, start: int, stop: int) -> Iterator[dict[str, np.ndarray]]:
 
 @contextmanager
 def reading(url: str) -> Iterator[None]:
-    """Say of what Arrow cannot read that it is this URL, and why."""
+    """Turn Arrow's errors into a FileError about this URL."""
     import pyarrow as pa
 
     try:

@@ -1,8 +1,8 @@
-"""Priority sampling: rows drawn by what they count, the same rows wherever they are.
+"""Priority sampling: weighted samples of rows that do not depend on how a pool is sharded.
 
 Priority sampling (Duffield, Lund & Thorup 2007): with u_i the size of row i and a uniform number
 x_i, keep the `count` rows with the largest priorities u_i / x_i. With t the next priority, sizes of
-max(u_i, t) for the kept rows and 0 for all others are right on average for every set of rows.
+max(u_i, t) for the kept rows and 0 for all others are unbiased for every set of rows.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PrioritySample:
-    """Rows in rising order, and what each of them counts for."""
+    """Rows in ascending order, and the estimated size of each."""
 
     rows: np.ndarray
     sizes: np.ndarray
 
 
 def priorities(size_N: np.ndarray, start: int, seed: int) -> np.ndarray:
-    """Return u_i / x_i of the rows from `start` on."""
+    """Return u_i / x_i of consecutive rows, the first of which is `start`."""
     return size_N / uniform_numbers(np.arange(start, start + size_N.size), seed)
 
 
@@ -30,7 +30,7 @@ def priority_sample(
 ) -> PrioritySample:
     """Return the sample of `count` rows out of the count + 1 with the largest priorities.
 
-    Rows come best first. Of fewer, all are the sample, and count what they are.
+    Rows come best first. If there are no more than `count`, all are kept with their own sizes.
     """
     threshold = float(priority_K[count]) if rows_K.size > count else 0.0
     rows_M, priority_M = rows_K[:count], priority_K[:count]
@@ -40,13 +40,13 @@ def priority_sample(
 
 
 def uniform_numbers(rows_N: np.ndarray, seed: int) -> np.ndarray:
-    """Return a number in (0, 1) for each row, which depends on its number and `seed` alone.
+    """Return a number in (0, 1) for each row, which depends only on its number and `seed`.
 
-    The mixing function of SplitMix64 (Steele, Lea & Flood 2014): a generator would have to go
-    through the rows in order, and shards of a pool do not know of each other.
+    Uses the mixing function of SplitMix64 (Steele, Lea & Flood 2014): a generator would have to go
+    through the rows in order, and shards of a pool are processed independently.
     """
     golden = 0x9E3779B97F4A7C15
-    # Unsigned integers wrap around, as they should here.
+    # Unsigned integers wrap around, as intended here.
     z_N = (rows_N.astype(np.uint64) + np.uint64(1)) * np.uint64(golden)
     z_N ^= np.uint64(seed)
     z_N = (z_N ^ (z_N >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""A folder for what has to be unpacked before it can be read by rows; it goes with the pool."""
+"""A temporary folder for data that must be decoded before its rows can be read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,15 @@ from sabal.errors import FileError
 
 
 class Scratch:
-    """A temporary folder, made when the first file is written into it.
+    """A temporary folder, created with its first file.
 
-    It is removed when nothing refers to this object any more (rows on disk do), or at the end of
-    the process that made it.
-    parent: the folder to make it in; None for the system's folder for temporary files.
+    It is removed when the last reference to this object is gone (rows on disk hold one), or at the
+    end of the process that created it.
+
+    Parameters
+    ----------
+    parent : path, optional
+        The folder to create it in; the system's temporary folder by default.
     """
 
     def __init__(self, parent: str | Path | None = None) -> None:
@@ -32,7 +36,7 @@ class Scratch:
 
     @contextmanager
     def filling(self, needed: int) -> Iterator[None]:
-        """Make sure of room for `needed` bytes, and show how far they have been written."""
+        """Check that `needed` bytes are free, and show progress while they are written."""
         if not needed:
             yield
             return
@@ -42,7 +46,7 @@ class Scratch:
         self._advance = None
 
     def check_room(self, needed: int) -> None:
-        """Refuse to start on what the disk has no room for."""
+        """Raise if the disk has less than `needed` bytes free."""
         if self._folder is None:
             make_folder(self._parent)
         try:
@@ -57,7 +61,7 @@ class Scratch:
             )
 
     def create(self, name: str) -> BinaryIO:
-        """A new file to write to."""
+        """Open a new file for writing."""
         try:
             if self._folder is None:
                 make_folder(self._parent)
@@ -70,7 +74,7 @@ class Scratch:
         return file
 
     def write(self, file: BinaryIO, data: memoryview | bytes) -> None:
-        """Write all of `data` to a file of this folder."""
+        """Write `data` to a file of this folder."""
         try:
             file.write(data)
         except OSError as error:
@@ -79,7 +83,7 @@ class Scratch:
             self._advance(len(data))
 
     def close(self, file: BinaryIO) -> Path:
-        """Close a file that is complete, and say where it is."""
+        """Close a complete file and return its path."""
         try:
             file.close()
         except OSError as error:
@@ -88,7 +92,7 @@ class Scratch:
         return Path(file.name)
 
     def discard(self, path: Path) -> None:
-        """Remove a file that has served its turn."""
+        """Remove a file that is no longer needed."""
         path.unlink(missing_ok=True)
 
     def remove(self) -> None:
@@ -112,7 +116,7 @@ class Scratch:
 
 @contextmanager
 def removed_on_error(scratch: Scratch) -> Iterator[Scratch]:
-    """Leave nothing behind if what follows fails or is interrupted."""
+    """Remove the folder if the block fails or is interrupted."""
     try:
         yield scratch
     except BaseException:
@@ -121,14 +125,14 @@ def removed_on_error(scratch: Scratch) -> Iterator[Scratch]:
 
 
 def _remove(folder: Path, process: int) -> None:
-    # A process that was forked has this object too, but the folder is not its own.
+    # A forked process has a copy of this object but does not own the folder.
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, told of bytes; silent where that is not a terminal."""
+    """Show a progress bar of bytes on standard error, if that is a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

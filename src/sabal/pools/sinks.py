@@ -1,4 +1,4 @@
-"""Where rows go as they are decoded: into memory, or into a scratch folder."""
+"""Destinations of decoded rows: memory, or a scratch folder."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sabal.pools.scratch import Scratch
 
 
 class Numbers:
-    """Rows of numbers (or strings of one length), kept in memory until they are spilled.
+    """Rows of numbers (or strings of fixed length), kept in memory until they are spilled.
 
-    name: of the part. row: the shape of a row.
+    `row` is the shape of a row. With `scratch`, rows are written to disk from the start.
     """
 
     def __init__(
@@ -34,21 +34,21 @@ class Numbers:
         """Add some rows."""
         self.size += block.shape[0]
         if self._scratch is None or self._file is None:
-            # A copy, because who wrote the block may well write the next one in the same place.
+            # A copy, as the caller may reuse the buffer for the next block.
             self._held.append(np.array(block, dtype=self.dtype, order="C"))
         elif block.nbytes:
             raw = np.ascontiguousarray(block, dtype=self.dtype).reshape(-1).view(np.uint8)
             self._scratch.write(self._file, raw.data)
 
     def spill(self, scratch: Scratch) -> None:
-        """Move what is in memory to a scratch folder, where the rest will follow."""
+        """Move the rows to a scratch folder, and write further rows there."""
         held, self._held, self.size = self._held, [], 0
         self._scratch, self._file = scratch, scratch.create(f"{self.name}.raw")
         while held:
             self.write(held.pop(0))
 
     def done(self) -> np.ndarray | RawRows:
-        """All rows."""
+        """Return all rows."""
         shape = (self.size, *self.row)
         if self._scratch is None or self._file is None:
             whole = np.empty(shape, dtype=self.dtype)
@@ -64,9 +64,9 @@ class Numbers:
 
 
 class Strings:
-    """Strings of any length: their bytes one after the other, and where each one ends.
+    """Strings of any length, stored as concatenated bytes and end offsets.
 
-    text: whether they are characters in UTF-8, rather than bytes.
+    They are UTF-8 if `text`, and bytes otherwise.
     """
 
     def __init__(self, name: str, *, text: bool, scratch: Scratch | None) -> None:
@@ -78,27 +78,27 @@ class Strings:
 
     @property
     def size(self) -> int:
-        """How many there are so far."""
+        """The number of strings so far."""
         return self._ends.size - 1
 
     def write_encoded(self, data: np.ndarray, lengths: np.ndarray) -> None:
-        """Add strings: the bytes of all, and how many belong to each."""
+        """Add strings, given as concatenated bytes and lengths."""
         self._ends.write(self._bytes.size + np.cumsum(lengths, dtype=np.int64))
         self._bytes.write(data)
 
     def write(self, block: np.ndarray) -> None:
-        """Add strings out of a NumPy array of them."""
+        """Add the strings of a NumPy array."""
         encoded = [encode(value) if self.text else value for value in block.tolist()]
         lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded))
         self.write_encoded(np.frombuffer(b"".join(encoded), dtype=np.uint8), lengths)
 
     def spill(self, scratch: Scratch) -> None:
-        """Move what is in memory to a scratch folder, where the rest will follow."""
+        """Move the rows to a scratch folder, and write further rows there."""
         self._bytes.spill(scratch)
         self._ends.spill(scratch)
 
     def done(self) -> np.ndarray | StoredStrings:
-        """All strings."""
+        """Return all strings."""
         data, ends = self._bytes.done(), self._ends.done()
         if isinstance(data, RawRows) and isinstance(ends, RawRows):
             return StoredStrings(data, ends, text=self.text)
@@ -110,7 +110,7 @@ Sink = Numbers | Strings
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which rows of a pool are wanted, and where: on disk (`stored`), or in memory."""
+    """The rows of a pool to read, and whether they stay on disk (`stored`)."""
 
     start: int
     stop: int
@@ -121,9 +121,9 @@ class Wanted:
         return self.stop - self.start
 
     def numbers(self, name: str, row: tuple[int, ...], dtype: np.dtype) -> Numbers:
-        """A place for rows that have to be decoded."""
+        """Return a sink for numbers that have to be decoded."""
         return Numbers(name, row, dtype, self.scratch if self.stored else None)
 
     def strings(self, name: str, *, text: bool) -> Strings:
-        """A place for strings that have to be decoded."""
+        """Return a sink for strings that have to be decoded."""
         return Strings(name, text=text, scratch=self.scratch if self.stored else None)

@@ -1,6 +1,6 @@
-"""What a model says of a pool: one type for each kind of prediction.
+"""Predictions of a model for a pool: one type for each loss.
 
-A further loss is a further file with a class derived from `Prediction`, listed in `BY_LOSS`.
+To add a loss, derive a class from `Prediction` in a new file and list it in `BY_LOSS`.
 """
 
 from collections.abc import Collection
@@ -16,11 +16,11 @@ from sabal.predictions.softmax import Softmax
 BY_LOSS: dict[str, type[Prediction]] = {each.loss: each for each in (Softmax, Sigmoid, Gaussian)}
 
 ARRAYS = tuple(dict.fromkeys((*Posterior.checks, *Sigmoid.checks, *Gaussian.checks)))
-"""The names of all arrays that some prediction knows."""
+"""The array names of all prediction types."""
 
 
 def prediction_type(loss: str, names: Collection[str]) -> type[Prediction]:
-    """Return the type of a prediction with arrays of these names; refuse those it does not know."""
+    """Return the type of a prediction with these arrays; raise if `loss` does not support them."""
     kind = BY_LOSS[check_choice(loss, "loss", list(BY_LOSS))]
     if kind is Softmax and "log_probs" in names:
         kind = Posterior

@@ -1,7 +1,7 @@
-"""The label distribution q: what the labels of the pool will be, as well as can be told.
+"""Calibration: an estimate q of the label distribution of the pool.
 
 q is not the model's raw prediction p. With q = p every gradient atom is exactly zero, so q has to
-come from somewhere else: held-out labels (temperature scaling), cross-validation, or a posterior.
+come from another source: held-out labels (temperature scaling), cross-validation, or a posterior.
 """
 
 from __future__ import annotations
@@ -24,17 +24,34 @@ LOG_TEMPERATURE_BOUNDS = (np.log(1e-2), np.log(1e2))
 
 
 def apply_temperature(logits: Any, temperature: float) -> Array:
-    """Q = softmax(logits / T); T > 1 makes the prediction less sure."""
+    """Return q = softmax(logits / T).
+
+    Parameters
+    ----------
+    logits : array of shape (n, classes)
+        Logits or log-probabilities.
+    temperature : float
+        T; above 1 the result is less confident than the prediction.
+    """
     temperature = check_number(temperature, "temperature", above=0.0)
     return softmax(check_logits(logits) / temperature)
 
 
 def fit_temperature(logits: Any, labels: Any) -> float:
-    """The temperature T that makes softmax(logits / T) fit held-out `labels` best.
+    """Return the temperature T for which softmax(logits / T) fits held-out labels best.
 
-    The negative log-likelihood is convex in 1/T, hence has one minimum in log T too; it is found
-    by a bounded search. Logits that separate the labels without an error are best at T = 0; some
-    small T, from where on the likelihood no longer changes, comes back.
+    Parameters
+    ----------
+    logits : array of shape (n, classes)
+        Logits or log-probabilities of held-out items.
+    labels : array of shape (n,)
+        Their class indices.
+
+    Notes
+    -----
+    The negative log-likelihood is convex in 1/T, so it has one minimum in log T, which is found by
+    a bounded search. If the logits separate the labels without an error the minimum is at T = 0;
+    then a small T is returned below which the likelihood does not change.
     """
     logits_NC = to_float64_numpy(check_logits(logits))
     n, classes = logits_NC.shape
@@ -61,11 +78,24 @@ def fit_temperature(logits: Any, labels: Any) -> float:
 def cross_validated_temperature(
     estimator: Any, X: Any, y: Any, *, folds: int = 5, random_state: int | None = 0
 ) -> float:
-    """A temperature for a scikit-learn classifier when no labels are held out.
+    """Return a temperature for a scikit-learn classifier without held-out labels.
 
-    Clones of `estimator` are trained on all folds but one and predict the one left out; the
-    temperature is fitted to these predictions. Held-out rows of a class that a clone never saw
-    (rare with more than a few labels a class) cannot be scored and are left out.
+    Clones of `estimator` are trained on all folds but one and predict the remaining fold; the
+    temperature is fitted to these predictions. Held-out rows of a class that is missing from the
+    other folds are ignored.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A classifier with `predict_proba`.
+    X : array-like with n rows
+        The labelled items.
+    y : array of shape (n,)
+        Their labels.
+    folds : int
+        The number of folds, at most the size of the smallest class if that is 2 or more.
+    random_state : int, optional
+        The seed of the folds.
     """
     from sklearn.base import clone
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -87,7 +117,7 @@ def cross_validated_temperature(
             f"{y.size} items of {classes.size} classes",
             "label more, or pass `label_probs`",
         )
-    # Every fold should see every class; with a class of one item none can, and plain folds do.
+    # Folds are stratified unless a class has only one item.
     stratified = counts.min() >= 2
     splitter_class = StratifiedKFold if stratified else KFold
     splits = min(folds, int(counts.min()) if stratified else y.size)
@@ -101,7 +131,7 @@ def cross_validated_temperature(
         probs_NC = np.asarray(model.predict_proba(rows_at(X, held_out)), dtype=np.float64)
         columns = np.searchsorted(classes, model.classes_)
         known = np.isin(class_N[held_out], columns)
-        # A class unknown to the clone has probability zero there.
+        # Classes that the clone has not seen have probability zero.
         full_NC = np.zeros((held_out.size, classes.size))
         full_NC[:, columns] = probs_NC
         log_probs.append(log_probs_of(full_NC[known]))
@@ -110,7 +140,7 @@ def cross_validated_temperature(
 
 
 def rows_at(X: Any, indices: np.ndarray) -> Any:
-    """Return the rows of `X` at `indices`: of an array, a sparse matrix, a frame or a list."""
+    """Return the rows of an array, a sparse matrix, a frame or a list at `indices`."""
     if hasattr(X, "iloc"):
         return X.iloc[indices]
     if hasattr(X, "tocsr"):
@@ -121,7 +151,7 @@ def rows_at(X: Any, indices: np.ndarray) -> Any:
 
 
 def check_instance(estimator: Any) -> None:
-    """A class in place of an estimator is a frequent slip."""
+    """Raise if `estimator` is a class rather than an instance."""
     if isinstance(estimator, type):
         raise InputError(
             "an estimator", f"the class {estimator.__name__}", f"pass {estimator.__name__}()"

@@ -1,4 +1,4 @@
-"""What a fitted scikit-learn classifier says of a pool."""
+"""Predictions of a fitted scikit-learn classifier for a pool."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from sabal.predictions.calibration import (
 from sabal.predictions.softmax import log_probs_of
 
 DENSE_COLUMNS = 2048
-"""Sparse features up to this many columns are made dense as they are; wider ones are projected."""
+"""Sparse features with more columns are projected rather than converted to dense."""
 
 PROJECTED_COLUMNS = 512
 
 
 class EstimatorPrediction:
-    """The arrays of a pool that a classifier predicts, each computed when it is asked for.
+    """The arrays of a pool that a classifier predicts, each computed on first use.
 
-    The parameters are those of `sabal.query`. `notes` fill up as arrays are computed.
+    The parameters are those of `sabal.query`. `notes` is filled as arrays are computed.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class EstimatorPrediction:
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What there is to say of how the arrays were made."""
+        """Facts about how the arrays were computed."""
         return self.columns.notes
 
     def arrays(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def _check_classifier(estimator: Any) -> None:
 
 
 class _Columns:
-    """The numbers that an estimator's last step sees, dense."""
+    """The input of an estimator's last step as a dense array."""
 
     def __init__(self, estimator: Any, wanted: bool) -> None:
         from sklearn.pipeline import Pipeline
@@ -108,7 +108,7 @@ class _Columns:
 
     def of(self, X: Any) -> np.ndarray:
         """Return the columns of some rows."""
-        seen = X if self.before_last is None else _said_plainly(self.before_last.transform, X)
+        seen = X if self.before_last is None else _call_checked(self.before_last.transform, X)
         if hasattr(seen, "tocsr"):
             return self._dense(seen.tocsr())
         try:
@@ -125,14 +125,14 @@ class _Columns:
             return np.asarray(matrix.toarray())
         from sklearn.random_projection import SparseRandomProjection
 
-        # Seeded by nothing but the width: pool and labelled items share one projection.
+        # A fixed seed, so that pool and labelled items share one projection.
         projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=0)
         self.notes["features_projected_from"] = matrix.shape[1]
         return np.asarray(projection.fit_transform(matrix))
 
 
 def _predict(estimator: Any, X: Any) -> np.ndarray:
-    probs = _said_plainly(estimator.predict_proba, X)
+    probs = _call_checked(estimator.predict_proba, X)
     if isinstance(probs, list):
         raise InputError(
             "a classifier of one label per item",
@@ -142,8 +142,8 @@ def _predict(estimator: Any, X: Any) -> np.ndarray:
     return np.asarray(probs)
 
 
-def _said_plainly(call: Any, X: Any) -> Any:
-    """Return `call(X)`, with scikit-learn's complaints about the input as our own errors."""
+def _call_checked(call: Any, X: Any) -> Any:
+    """Return `call(X)`, and turn scikit-learn's errors about the input into InputError."""
     from sklearn.exceptions import NotFittedError
 
     try:
@@ -151,10 +151,10 @@ def _said_plainly(call: Any, X: Any) -> Any:
     except NotFittedError as error:
         raise InputError("a fitted classifier", str(error), "call fit first") from None
     except ValueError as error:
-        # Only its first line: scikit-learn adds pages of advice, or the whole array.
-        said = str(error).splitlines()[0][:200]
+        # Only the first line: scikit-learn adds long advice, or the whole array.
+        reason = str(error).splitlines()[0][:200]
         raise InputError(
-            "`X_pool` as the classifier was trained on", said, "pass the same columns"
+            "`X_pool` as the classifier was trained on", reason, "pass the same columns"
         ) from None
 
 

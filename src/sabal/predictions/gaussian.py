@@ -1,7 +1,7 @@
 """The squared error with a predictive variance: regression, one output or several.
 
-The prediction of item j is N(m_j, diag(s2_j)). s2 is the *predictive* variance: noise and what the
-model does not know together, as an ensemble, a Gaussian process or a variance head tell it.
+The prediction of item j is N(m_j, diag(s2_j)). s2 is the *predictive* variance, noise plus model
+uncertainty, for instance of an ensemble, a Gaussian process or a variance head.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from sabal.core.checks import LARGEST_SQUARE, check_features, ends
 from sabal.core.rows import derived
 from sabal.errors import InputError
 from sabal.predictions.mean_root import mean_root
-from sabal.predictions.prediction import Check, Prediction, Score
+from sabal.predictions.prediction import Check, Prediction, UncertaintyScore
 from sabal.predictions.uncertainty import per_item
 
 
 def predictive_variance(variances_NO: Array) -> np.ndarray:
-    """Return the sum over the outputs of s2_jo / mean_i s2_io: any units count alike."""
+    """Return the sum over the outputs of s2_jo / mean_i s2_io, which does not depend on units."""
     n, outputs = variances_NO.shape
     largest_O, sum_O = np.zeros(outputs), np.zeros(outputs)
     for rows in row_chunks(n, 8 * outputs):
         largest_O = np.maximum(largest_O, to_float64_numpy(variances_NO[rows]).max(axis=0))
-    # An output that is known everywhere says nothing. The largest first: a sum may overflow.
+    # Outputs without variance are ignored. Dividing by the largest first avoids overflow.
     largest_O[largest_O == 0] = 1.0
     for rows in row_chunks(n, 8 * outputs):
         sum_O += (to_float64_numpy(variances_NO[rows]) / largest_O).sum(axis=0)
@@ -66,7 +66,9 @@ class Gaussian(Prediction):
     mean_name: ClassVar[str] = "means"
     label_name: ClassVar[str] = "label_means"
     dispersion_name: ClassVar[str] = "variances"
-    uncertainties: ClassVar[Mapping[str, Score]] = {"predictive-variance": predictive_variance}
+    uncertainties: ClassVar[Mapping[str, UncertaintyScore]] = {
+        "predictive-variance": predictive_variance
+    }
     default_uncertainty: ClassVar[str] = "predictive-variance"
     bounded: ClassVar[bool] = False
 
@@ -77,7 +79,7 @@ class Gaussian(Prediction):
 
     @classmethod
     def deviation(cls, dispersion_NC: np.ndarray) -> np.ndarray:
-        """Return E sqrt(sum_o s2_jo z_o^2), as exact as `mean_root`; s sqrt(2 / pi) of one output.
+        """Return E sqrt(sum_o s2_jo z_o^2) by `mean_root`; s sqrt(2 / pi) for one output.
 
         E exp(-t s2 z^2) = (1 + 2 t s2)^(-1/2).
         """
@@ -91,28 +93,26 @@ class Gaussian(Prediction):
     def curvature(dispersion_NC: Array, u_CM: Array, v_CM: Array, uv_CM: Array) -> Array:
         """Return u' Lam_j v with Lam_j = diag(s2_j): the second moment of the gradient.
 
-        This is not the Hessian.
-
-        For a softmax or sigmoids the Hessian of the loss in the logits is Cov t(y), which is also
-        the second moment E[g g'] of the gradient at q = p (Bartlett's identity). Here the two part.
-        The Hessian of the squared error is I (x) h h' whatever the model predicts, and that of the
-        Gaussian log-likelihood, diag(1 / s2) (x) h h', weighs what the model is *sure* of: right
-        for noise that no label removes, backwards where s2 is what a label would teach. The second
-        moment is Cov t(y) (x) h h' again: large where the model is undecided, zero where it is
-        sure, which is what curvature atoms are for.
+        This is not the Hessian. For a softmax or sigmoids the Hessian of the loss in the logits is
+        Cov t(y), which is also the second moment E[g g'] of the gradient at q = p (Bartlett's
+        identity). Here the two differ. The Hessian of the squared error is I (x) h h' for any
+        prediction, and that of the Gaussian log-likelihood, diag(1 / s2) (x) h h', favours items of
+        which the model is certain: right for irreducible noise, wrong if labels reduce s2. The
+        second moment is Cov t(y) (x) h h' again: large where the model is uncertain, zero where it
+        is certain, as curvature atoms require.
         """
         return dispersion_NC @ uv_CM
 
     @classmethod
     def unit(cls, dispersion_NC: Array) -> float:
-        """Return the largest variance: a common factor is free, and float32 has little room."""
+        """Return the largest variance, as the range of float32 is small."""
         xp = namespace(dispersion_NC)
         chunks = row_chunks(dispersion_NC.shape[0], 8 * dispersion_NC.shape[1])
         return max(float(xp.max(dispersion_NC[rows])) for rows in chunks) or 1.0
 
 
 def _columns(value: Any, name: str) -> Array:
-    """An array with an axis for the outputs, where it has none for its one output."""
+    """Return an (n, outputs) array; (n,) is one output."""
     array = as_array(value, name)
     return derived(lambda rows_N: rows_N[:, None], array) if array.ndim == 1 else array
 

@@ -18,14 +18,14 @@ from sabal.predictions.uncertainty import mutual_information
 class Posterior(Softmax):
     """A softmax under K samples of its parameters: `log_probs` of shape (n, K, classes).
 
-    The prediction is the mean over the samples, unless `probs` or `logits` are given beside them.
+    The prediction is the mean over the samples, unless `probs` or `logits` are given as well.
     """
 
     checks: ClassVar[Mapping[str, Check]] = {**Softmax.checks, "log_probs": check_log_probs}
     sources: ClassVar[tuple[str, ...]] = (*Softmax.sources, "log_probs")
 
     def compute_uncertainty(self, kind: str) -> np.ndarray:
-        """Compute an uncertainty score, "mutual-information" among them."""
+        """Compute an uncertainty score, including "mutual-information"."""
         if kind == "mutual-information":
             return mutual_information(self.arrays["log_probs"])
         return super().compute_uncertainty(kind)
@@ -48,7 +48,6 @@ def predictive_mean(log_probs: Any) -> Array:
     -------
     array of shape (n, classes)
         The predictive distribution of every item.
-
     """
     return mean_probs(check_log_probs(log_probs))
 

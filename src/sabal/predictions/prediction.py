@@ -1,10 +1,10 @@
-"""Prediction: what a model says of the items of a pool, under one loss.
+"""Prediction: the output of a model for the items of a pool, under one loss.
 
-In all of them the gradient of the last layer under label y is g_j(y) = (m_j - t(y)) (x) h_j, with
-m_j what the model predicts and t(y) the label as a vector of as many entries. So the atom is
-(m_j - E t(y)) (x) h_j whatever the loss, and g_j(y) - a_j = (E t(y) - t(y)) (x) h_j: what differs
-is how t(y) varies around its mean. The *dispersion* of a prediction tells that, with a row for each
-item: probabilities, or variances (docs/method.md, 8).
+For every loss the gradient of the last layer under label y is g_j(y) = (m_j - t(y)) (x) h_j, where
+m_j is the prediction and t(y) the label as a vector of the same length. So the atom is
+(m_j - E t(y)) (x) h_j, and g_j(y) - a_j = (E t(y) - t(y)) (x) h_j. Losses differ in how t(y) varies
+around its mean. This is described by the *dispersion* of a prediction, with a row for each item:
+probabilities, or variances (docs/method.md, 8).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sabal.core.rows import derived
 from sabal.errors import InputError
 
 Check = Callable[[Any, str], Array]
-Score = Callable[[Array], np.ndarray]
+UncertaintyScore = Callable[[Array], np.ndarray]
 
 
 class Prediction(ABC):
@@ -29,25 +29,24 @@ class Prediction(ABC):
     Parameters
     ----------
     arrays : mapping from str to array
-        The arrays that are given, by name; they may be computed when they are asked for.
+        The given arrays, by name; they may be computed on first use.
 
     Attributes
     ----------
     loss : str
         The name of the loss.
     checks : mapping
-        The arrays that go with the loss, and how each is checked.
+        The arrays of the loss, and the check for each.
     sources : tuple of str
-        The arrays any one of which makes a prediction.
+        The arrays each of which is a prediction.
     mean_name, label_name, dispersion_name : str
         The arrays that hold m_j, E t(y) and the dispersion of t(y).
     uncertainties : mapping
         Uncertainty scores by name, computed from the dispersion.
     default_uncertainty : str
-        The score that weighs items unless another is asked for; 0 where the model is certain.
+        The default score; 0 where the model is certain.
     bounded : bool
-        Whether no entry of m_j - t(y) exceeds 1.
-
+        Whether all entries of m_j - t(y) are at most 1.
     """
 
     loss: ClassVar[str]
@@ -56,7 +55,7 @@ class Prediction(ABC):
     mean_name: ClassVar[str]
     label_name: ClassVar[str]
     dispersion_name: ClassVar[str]
-    uncertainties: ClassVar[Mapping[str, Score]]
+    uncertainties: ClassVar[Mapping[str, UncertaintyScore]]
     default_uncertainty: ClassVar[str]
     bounded: ClassVar[bool] = True
 
@@ -66,22 +65,22 @@ class Prediction(ABC):
 
     @property
     def given(self) -> bool:
-        """Whether there is a prediction at all."""
+        """Whether there is a prediction."""
         return any(name in self.arrays for name in self.sources)
 
     @property
     def mean(self) -> Array:
-        """(n, classes or outputs): what the loss compares labels with."""
+        """(n, classes or outputs): the prediction that the loss compares with labels."""
         return self.arrays[self.mean_name]
 
     @property
     def dispersion(self) -> Array:
-        """(n, classes or outputs): how a label varies, as the model sees it."""
+        """(n, classes or outputs): how labels vary according to the model."""
         return self.arrays[self.dispersion_name]
 
     @property
     def classes(self) -> int:
-        """How many classes (labels, outputs) there are; 0 without a prediction."""
+        """The number of classes (labels, outputs); 0 without a prediction."""
         return int(self.dispersion.shape[1]) if self.given else 0
 
     def label_mean(self, temperature: float | None = None) -> Array:
@@ -90,8 +89,7 @@ class Prediction(ABC):
         Parameters
         ----------
         temperature : float, optional
-            Makes the label distribution from the prediction where it is not given itself.
-
+            Derives the label distribution from the prediction if it is not given.
         """
         if self.label_name in self.arrays:
             return self.arrays[self.label_name]
@@ -102,18 +100,17 @@ class Prediction(ABC):
     def label_dispersion(self, temperature: float | None = None) -> Array:
         """Return the dispersion of the label distribution."""
         if self.dispersion_name == self.mean_name:
-            # The mean of a label of probabilities tells its dispersion, too.
+            # The mean of a label distribution is its dispersion, too.
             return self.label_mean(temperature)
         return self.dispersion
 
     def uncertainty(self, kind: str | None = None) -> np.ndarray:
-        """Return how undecided the prediction is about every item.
+        """Return the uncertainty of the prediction for every item.
 
         Parameters
         ----------
         kind : str, optional
             One of `uncertainties`; `default_uncertainty` by default.
-
         """
         kind = kind or self.default_uncertainty
         if kind not in self._scores:
@@ -121,7 +118,7 @@ class Prediction(ABC):
         return self._scores[kind]
 
     def compute_uncertainty(self, kind: str) -> np.ndarray:
-        """Compute an uncertainty score; `uncertainty` keeps what was computed."""
+        """Compute an uncertainty score, without the cache of `uncertainty`."""
         if kind not in self.uncertainties:
             known = ", ".join(self.known_uncertainties())
             raise InputError(
@@ -137,7 +134,7 @@ class Prediction(ABC):
 
     @classmethod
     def known_uncertainties(cls) -> list[str]:
-        """Return the names that `uncertainty` may be asked for, and "variance" of gradients."""
+        """Return the valid names of `uncertainty`, and "variance" of gradients."""
         return ["variance", *cls.uncertainties]
 
     @staticmethod
@@ -157,12 +154,12 @@ class Prediction(ABC):
 
     @classmethod
     def unit(cls, dispersion_NC: Array) -> float:
-        """Return what the dispersion is divided by before single-precision curvature."""
+        """Return the unit that the dispersion is divided by before float32 computations."""
         return 1.0
 
     @classmethod
     def probabilities(cls, logits_NC: Array) -> Array:
-        """Return the prediction behind raw scores, where it is made of probabilities."""
+        """Return the prediction for raw scores, if it consists of probabilities."""
         raise InputError(
             "a loss of probabilities (softmax or sigmoid) for logits and temperatures",
             f"loss={cls.loss!r}",
@@ -171,17 +168,17 @@ class Prediction(ABC):
 
     @classmethod
     def logits_of(cls, probs_NC: Array) -> Array:
-        """Return raw scores behind a prediction."""
+        """Return raw scores for a prediction."""
         return cls.probabilities(probs_NC)
 
     @classmethod
     def tempered(cls, probs_NC: Array, temperature: float) -> Array:
-        """Return the prediction at a temperature: above 1 it is less certain."""
+        """Return the prediction at a temperature; above 1 it is less certain."""
         return cls.probabilities(cls.logits_of(probs_NC) / temperature)
 
 
 class Probabilities(Prediction):
-    """A prediction that is made of probabilities, given as such or as logits."""
+    """A prediction of probabilities, given as such or as logits."""
 
     mean_name: ClassVar[str] = "probs"
     label_name: ClassVar[str] = "label_probs"

@@ -11,7 +11,7 @@ from sabal.core.arrays import Array, namespace
 from sabal.core.checks import check_logits, ends
 from sabal.errors import InputError
 from sabal.predictions.mean_root import mean_root
-from sabal.predictions.prediction import Check, Probabilities, Score
+from sabal.predictions.prediction import Check, Probabilities, UncertaintyScore
 from sabal.predictions.softmax import log_probs_of
 from sabal.predictions.uncertainty import per_item
 
@@ -24,12 +24,12 @@ def sigmoid(logits_NL: Array) -> Array:
 
 
 def mean_margin(probs_NL: Array) -> np.ndarray:
-    """Return the mean over the labels of 1 - |2 p - 1|: near 1 where all may be on or off."""
+    """Return the mean over the labels of 1 - |2 p - 1|."""
     return per_item(lambda p_NL: np.mean(1.0 - np.abs(2.0 * p_NL - 1.0), axis=1), probs_NL)
 
 
 def binary_entropy(probs_NL: Array) -> np.ndarray:
-    """Return the entropy of all labels together, in nats: the sum over independent labels."""
+    """Return the joint entropy of the independent labels, in nats."""
     return per_item(_binary_entropy, probs_NL)
 
 
@@ -56,7 +56,7 @@ class Sigmoid(Probabilities):
         "label_probs": check_rates,
     }
     sources: ClassVar[tuple[str, ...]] = ("probs", "logits")
-    uncertainties: ClassVar[Mapping[str, Score]] = {
+    uncertainties: ClassVar[Mapping[str, UncertaintyScore]] = {
         "margin": mean_margin,
         "entropy": binary_entropy,
     }
@@ -68,7 +68,7 @@ class Sigmoid(Probabilities):
 
     @classmethod
     def deviation(cls, dispersion_NC: np.ndarray) -> np.ndarray:
-        """Return E||q_j - y||, as exact as `mean_root` for any number of labels.
+        """Return E||q_j - y|| by `mean_root`, for any number of labels.
 
         ||q - y||^2 is a sum of independent terms: (1 - q_l)^2 with probability q_l, else q_l^2.
         """
@@ -81,7 +81,7 @@ class Sigmoid(Probabilities):
             change_NC += off_NC * np.expm1(-t * (dispersion_NC**2 / unit_N1))
             return np.sum(np.log1p(np.maximum(change_NC, -1.0)), axis=1)
 
-        # exp(-inf) = 0 and log 0 = -inf are the right limits.
+        # exp(-inf) = 0 and log 0 = -inf are the correct limits.
         with np.errstate(over="ignore", divide="ignore"):
             return mean_root(log_transform, mean_N)
 

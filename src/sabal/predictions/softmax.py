@@ -10,7 +10,7 @@ import numpy as np
 from sabal.core.arrays import Array, namespace
 from sabal.core.checks import check_logits, check_probs
 from sabal.errors import InputError
-from sabal.predictions.prediction import Check, Probabilities, Score
+from sabal.predictions.prediction import Check, Probabilities, UncertaintyScore
 from sabal.predictions.uncertainty import entropy, least_confidence, margin
 
 
@@ -24,14 +24,14 @@ class Softmax(Probabilities):
         "label_probs": check_probs,
     }
     sources: ClassVar[tuple[str, ...]] = ("probs", "logits")
-    uncertainties: ClassVar[Mapping[str, Score]] = {
+    uncertainties: ClassVar[Mapping[str, UncertaintyScore]] = {
         "margin": margin,
         "entropy": entropy,
         "least-confidence": least_confidence,
     }
 
     def compute_uncertainty(self, kind: str) -> np.ndarray:
-        """Compute an uncertainty score; mutual information takes a posterior."""
+        """Compute an uncertainty score; mutual information needs a posterior."""
         if kind == "mutual-information":
             raise InputError(
                 f"what uncertainty={kind!r} is computed from",
@@ -42,7 +42,7 @@ class Softmax(Probabilities):
 
     @classmethod
     def known_uncertainties(cls) -> list[str]:
-        """Return the names that `uncertainty` may be asked for."""
+        """Return the valid names of `uncertainty`."""
         return [*super().known_uncertainties(), "mutual-information"]
 
     @staticmethod
@@ -81,7 +81,7 @@ def softmax(logits_NC: Array) -> Array:
 
 
 def log_probs_of(probs_NC: Array) -> Array:
-    """Return log p with zeros read as the smallest positive number of the dtype."""
+    """Return log p, with p clipped to the smallest positive number of the dtype."""
     xp = namespace(probs_NC)
     tiny = xp.finfo(probs_NC.dtype).smallest_normal
     return xp.log(xp.clip(probs_NC, min=tiny))

@@ -1,6 +1,6 @@
-"""How undecided a model is about each item. Larger is more uncertain; each returns NumPy floats.
+"""Uncertainty scores, in NumPy; larger is more uncertain.
 
-A cacheful of items at a time; in the precision of the input, unless digits would be lost.
+Items are processed in blocks that fit in the cache, in the precision of the input where possible.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from sabal.core.arrays import CACHE_BYTES, Array, row_chunks, take_rows, to_nump
 
 
 def margin(probs_NC: Array) -> np.ndarray:
-    """1 - (p_(1) - p_(2)): near 1 where the two best classes are level."""
+    """Return 1 - (p_(1) - p_(2)), near 1 where the two best classes are equally probable."""
     return per_item(_margin, probs_NC)
 
 
 def least_confidence(probs_NC: Array) -> np.ndarray:
-    """1 - p_(1): the probability that the model's guess is wrong, by its own account."""
+    """Return 1 - p_(1), the model's probability that its best class is wrong."""
     return per_item(lambda probs: 1.0 - _best(probs), probs_NC)
 
 
 def entropy(probs_NC: Array) -> np.ndarray:
-    """-sum_y p(y) log p(y) in nats, with 0 log 0 = 0."""
+    """Return -sum_y p(y) log p(y) in nats, with 0 log 0 = 0."""
     return per_item(_entropy, probs_NC)
 
 
 def mutual_information(log_probs_NKC: Array) -> np.ndarray:
-    """I(y; theta | x) = H(mean_k p_k) - mean_k H(p_k) (BALD; Houlsby et al. 2011, eq. 2)."""
+    """Return I(y; theta | x) = H(mean_k p_k) - mean_k H(p_k) (Houlsby et al. 2011, eq. 2)."""
     return per_item(_mutual_information, log_probs_NKC)
 
 
 def most_informative(
     log_probs_NKC: Array, k: int, rank: Callable[[np.ndarray], np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Items that hold the k best by `rank`, in pool order, and their mutual information.
+    """Return items that include the k best, in pool order, and their mutual information.
 
-    rank: keys of all items from their information; more information never lowers a key.
-    Single precision, several times as fast, bounds everyone's information; only those whom the
-    bounds leave among the k best are computed in double precision.
+    `rank` computes sort keys from the information of all items and must not decrease in it. Single
+    precision, several times as fast, bounds the information of all items. Only the items that may
+    be among the k best are computed in double precision.
     """
     items = np.arange(log_probs_NKC.shape[0])
     if to_numpy(log_probs_NKC[:1]).dtype == np.float32 and k < items.size:
@@ -51,7 +51,7 @@ def most_informative(
 
 
 def _rough_information(log_probs_NKC: Array) -> tuple[np.ndarray, np.ndarray]:
-    """The mutual information from single-precision sums, and a bound on their rounding."""
+    """Return the mutual information from single-precision sums, and a bound on its error."""
     n, samples, classes = log_probs_NKC.shape
     expected_N, entropy_N = np.empty(n), np.empty(n)
     smallest = np.log(np.finfo(np.float32).tiny)
@@ -62,15 +62,15 @@ def _rough_information(log_probs_NKC: Array) -> tuple[np.ndarray, np.ndarray]:
         mean_NC = np.einsum("nkc->nc", probs_NKC).astype(np.float64) / samples
         entropy_N[rows] = _entropy(mean_NC)
     expected_N /= -samples
-    # A sum of m numbers of one sign is off by m roundings at most, and the exponential by four;
-    # an entropy moves by at most 1 + |log p| times what its probabilities move by. Then doubled.
+    # A sum of m numbers of one sign has at most m rounding errors, and the exponential four; an
+    # entropy changes by at most 1 + |log p| times the change of its probabilities. Then doubled.
     rounding = float(np.finfo(np.float32).eps)
     error_N = (samples * classes + 6) * np.abs(expected_N) + (samples + 6) * (1.0 + entropy_N)
     return entropy_N - expected_N, rounding * error_N
 
 
 def per_item(score: Callable[[np.ndarray], np.ndarray], array: Array) -> np.ndarray:
-    """`score` of every item; none is below 0, whatever rounding says."""
+    """Return `score` of every item, at least 0."""
     n = array.shape[0]
     result_N = np.empty(n)
     entries = int(np.prod(array.shape[1:]))
@@ -85,7 +85,7 @@ def _margin(probs_NC: np.ndarray) -> np.ndarray:
 
 
 def _best(probs_NC: np.ndarray) -> np.ndarray:
-    """The largest probability of every row; class by class, as for the two largest."""
+    """Return the largest probability of every row."""
     first_N = probs_NC[:, 0].copy()
     for column_N in probs_NC.T[1:]:
         np.maximum(first_N, column_N, out=first_N)
@@ -93,9 +93,9 @@ def _best(probs_NC: np.ndarray) -> np.ndarray:
 
 
 def _best_two(probs_NC: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The two largest probabilities of every row (0 for a second of one class).
+    """Return the two largest probabilities of every row; 0 if there is no second class.
 
-    Class by class over all rows: several times as fast as a partition of every short row.
+    A loop over classes is several times as fast as a partition of every short row.
     """
     first_N, second_N = probs_NC[:, 0].copy(), np.zeros_like(probs_NC[:, 0])
     for column_N in probs_NC.T[1:]:
@@ -112,9 +112,9 @@ def _entropy(probs_NC: np.ndarray) -> np.ndarray:
 
 def _mutual_information(log_probs_NKC: np.ndarray) -> np.ndarray:
     samples = log_probs_NKC.shape[1]
-    # In float64 whatever came: the difference of two near-equal entropies.
+    # In float64, as the two entropies are nearly equal.
     log_probs_NKC = log_probs_NKC.astype(np.float64)
-    # log 0 is clipped to the log of the smallest number: times that number it is nothing.
+    # log 0 is clipped to the log of the smallest number; p log p is then negligible.
     logs_NKC = np.maximum(log_probs_NKC, np.log(np.finfo(log_probs_NKC.dtype).tiny))
     probs_NKC = np.exp(logs_NKC)
     expected_N = -np.einsum("nkc,nkc->n", probs_NKC, logs_NKC) / samples

@@ -1,11 +1,11 @@
-"""Atoms: what one item contributes to the loss of the pool (docs/method.md, 1 and 4).
+"""Atoms: the contribution of each item to the loss of the pool (docs/method.md, 1 and 4).
 
 g_j(y) is the item's gradient or centred loss vector under label y, q_j the distribution of that
 label. The atom is a_j = E[g_j(y)], its variance V_j = E||g_j(y) - a_j||^2, its deviation
-D_j = E||g_j(y) - a_j||. How a label varies is for the kind of prediction to say.
+D_j = E||g_j(y) - a_j||. How a label varies depends on the type of prediction.
 
-Inputs here have been checked; axes are in the names. They may be rows on disk: they are read a
-block at a time, and atoms are made from them when a pass asks.
+Inputs have been checked, and their axes are in the names. They may be rows on disk, which are read
+a block at a time; atoms are computed from them during a pass.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from sabal.sparse.random_features import CurvatureDraws, KernelDraws
 Rows = slice | np.ndarray
 
 VANISHING = 1e-6
-"""Atoms below this share of the labels' standard deviation are rounding noise."""
+"""Atoms below this share of the labels' standard deviation are rounding errors."""
 
 FURTHEST = 1e30
-"""Median distances from the centre beyond which kernel atoms do not look."""
+"""The distance from the centre, in median distances, at which kernel atoms are clipped."""
 
 SMALLEST_LOG = float(np.log(np.finfo(np.float32).tiny))
-"""What a log-probability is read as at least: a probability of zero would be an infinite loss."""
+"""The minimum log-probability: a probability of zero would be an infinite loss."""
 
 
 @dataclass(frozen=True)
 class Atoms:
-    """An operator over the pool, with the variance and deviation of every atom where known.
+    """An operator over the pool, with the variance and deviation of every atom if known.
 
-    `clipped` counts the log-probabilities that were read as `SMALLEST_LOG`.
+    `clipped` is the number of log-probabilities that were raised to `SMALLEST_LOG`.
     """
 
     operator: Operator
@@ -83,18 +83,17 @@ def gradient_atoms(
     Parameters
     ----------
     features_ND, prediction_NC : array
-        h_j and what the model predicts, p_j.
+        h_j and the prediction p_j.
     label_NC : array
         The mean of the label, q_j.
     bias : bool
         Whether the last layer has a bias.
     kind : type
-        The kind of prediction, which has the formulas of its loss.
+        The type of prediction, which has the formulas of its loss.
     dispersion_NC : array, optional
         How the label varies; `label_NC` by default.
     deviation : bool
-        Whether D_j is wanted, which may take a while.
-
+        Whether to compute D_j, which may be slow.
     """
     xp = namespace(features_ND)
 
@@ -111,7 +110,7 @@ def gradient_atoms(
     dispersion_NC = label_NC if dispersion_NC is None else dispersion_NC
     variance_N = gradient_variance(norms_N, dispersion_NC, kind)
     deviation_N = gradient_deviation(norms_N, dispersion_NC, kind) if deviation else None
-    # Two predictions that are nearly equal differ by little more than how they are rounded.
+    # The difference of two nearly equal predictions is mostly rounding error.
     rounding = max(float(xp.finfo(array.dtype).eps) for array in (prediction_NC, label_NC))
     operator = Computed(make, size=features_ND.shape[0], row_bytes=row_bytes, rounding=rounding)
     return Atoms(operator, variance_N, deviation_N)
@@ -127,7 +126,7 @@ def gradient_deviation(
 def _check_products(
     norms_N: np.ndarray, prediction_NC: Array, label_NC: Array, largest_number: float
 ) -> None:
-    """Refuse atoms whose entries, or sums of them, would not be finite."""
+    """Raise if entries of atoms, or sums of them, would not be finite."""
     xp = namespace(prediction_NC, label_NC)
     chunks = row_chunks(norms_N.size, 24 * prediction_NC.shape[1], CACHE_BYTES)
     largest = max(float(xp.max(xp.abs(prediction_NC[rows] - label_NC[rows]))) for rows in chunks)
@@ -144,9 +143,9 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
     """Return centred losses at K posterior samples shared by all items.
 
     g_j(y) = (l_jk(y) - mean_k l_jk(y))_k / sqrt(K) with l = -log p_k(y | x_j). The paper's
-    Problem 2 leaves out the 1/sqrt(K) of its own norm (eq. norm-pi); here it is in.
+    Problem 2 omits the 1/sqrt(K) of its own norm (eq. norm-pi); here it is included.
 
-    The atoms are K numbers each and kept, unless the pool is on disk.
+    The atoms have K entries and are kept in memory, unless the pool is on disk.
     """
     n, samples, classes = log_probs_NKC.shape
     stored = is_stored(log_probs_NKC)
@@ -177,7 +176,7 @@ def posterior_atoms(log_probs_NKC: Array, label_probs_NC: Array | None) -> Atoms
     else:
         operator = Dense(to_backend_of(atoms_NK, log_probs_NKC))
     if variance_N.any():
-        # Losses, of the size of the entropy, are rounded; what is left of them may be far smaller.
+        # Losses are rounded relative to the entropy, and centred losses may be far smaller.
         loss, spread = entropy / n, float(np.sqrt(variance_N.mean()))
         operator.rounding = float(np.finfo(dtype).eps) * loss / spread
     return Atoms(operator, variance_N, deviation_N, clipped)
@@ -189,11 +188,11 @@ def _centred_losses(
     """Return the atoms sum_y q(y) g(y), the g(y) themselves, and q (by default the mean)."""
     samples = raw_NKC.shape[1]
     if q_NC is None:
-        # In the precision of the input: half the time, and q needs no more digits than p has.
+        # In the precision of the input: half the time, and q needs no more digits than p.
         q_NC = np.einsum("nkc->nc", np.exp(raw_NKC)).astype(np.float64) / samples
     g_NKC = np.maximum(raw_NKC, SMALLEST_LOG, dtype=np.float64)
     mean_NC = np.einsum("nkc->nc", g_NKC) / samples
-    # The loss is minus the logarithm, so the mean comes first. In place from here on.
+    # The loss is the negative logarithm, so the mean comes first. In place from here on.
     np.subtract(mean_NC[:, None], g_NKC, out=g_NKC)
     g_NKC /= np.sqrt(samples)
     return np.matmul(g_NKC, q_NC[:, :, None])[:, :, 0], g_NKC, q_NC
@@ -209,11 +208,11 @@ def curvature_atoms(
 ) -> Atoms:
     """Return random features of the last layer's curvature H_j = Lam_j (x) h_j h_j'.
 
-    For a softmax Lam_j = diag(p_j) - p_j p_j', and H_j is the Hessian; other predictions
-    have theirs.
+    For a softmax Lam_j = diag(p_j) - p_j p_j', and H_j is the Hessian; other predictions define
+    their own Lam_j.
     atom_j[m] = (u_m' Lam_j u'_m) (s_m' h_j) (s'_m' h_j) / sqrt(2 M), so that
     E<atom_i, atom_j> = 1/2 tr(Lam_i Lam_j) (h_i' h_j)^2, up to one common factor: h is first
-    brought to a mean square norm of 1, so that no scale of the features leaves float32's range.
+    scaled to a mean square norm of 1, so that atoms fit in float32 for any unit of the features.
     Not from the paper (method.md 4).
     """
     n, dimensions = features_ND.shape
@@ -222,7 +221,7 @@ def curvature_atoms(
     u, v, uv = (to_backend_of(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
     s, t = to_backend_of(draws.s_DM, like), to_backend_of(draws.t_DM, like)
     dispersion_unit = kind.unit(dispersion_NC)
-    # Next to features that single precision cannot hold, the constant of the bias is nothing.
+    # For features beyond the range of float32, the constant of the bias is negligible.
     constant = bias and unit < float(np.finfo(np.float32).max)
 
     def make(rows: Rows) -> Dense:
@@ -255,7 +254,7 @@ def kernel_atoms(features_ND: Array, uncertainty_N: np.ndarray, draws: KernelDra
     far = min(FURTHEST * draws.bandwidth, float(xp.finfo(features_ND.dtype).max))
 
     def phases(rows: Rows) -> Fourier:
-        # So far out an item is like no other, and its phases would not fit in float32.
+        # At this distance the kernel is 0, and the phases would not fit in float32.
         centred_ND = xp.clip(_rows(features_ND, rows) - centre_D, -far, far)
         centred_ND /= draws.bandwidth
         phase_NF = _float32(centred_ND) @ omega_DF

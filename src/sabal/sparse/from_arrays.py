@@ -9,16 +9,15 @@ import numpy as np
 
 from sabal.core.arrays import as_array, to_float64_numpy
 from sabal.core.checks import check_choice
-from sabal.core.seeds import generator
+from sabal.core.seeds import RandomState, generator
 from sabal.errors import InputError, SabalWarning
 from sabal.pools.pool import ArrayPool
 from sabal.predictions import BY_LOSS
 from sabal.sparse.problem import Problem
 from sabal.sparse.spec import UNCERTAINTIES, ProblemSpec
 
-RandomState = int | np.random.Generator | None
 Uncertainty = str | np.ndarray
-"""One of UNCERTAINTIES, or a score per item that is at least 0."""
+"""One of UNCERTAINTIES, or a non-negative score per item."""
 
 
 def gradient_problem(
@@ -37,10 +36,30 @@ def gradient_problem(
 ) -> Problem:
     """Return the problem over gradient atoms of a point-estimate model (method.md 1 and 8).
 
-    `probs` is the model's prediction p, `label_probs` the label distribution q; with q = p the
-    atoms are zero, which is said in a warning, and the variance alone ranks the items.
-    With loss="squared" they are the means of the prediction and of the label distribution, and
-    `variances` are those of the prediction.
+    With q = p the atoms are zero; then a warning is issued, and the variance alone ranks the items.
+
+    Parameters
+    ----------
+    features : array of shape (n, d)
+        The input of the last layer.
+    probs : array of shape (n, classes)
+        The prediction p; its means with loss="squared".
+    label_probs : array of shape (n, classes)
+        The label distribution q; its means with loss="squared".
+    budget : int
+        The size of the batch.
+    alpha, beta : float
+        The weight of uncertainty, and of weights near 1.
+    scale : {"free", "literal"}
+        Scale-free units, or those of the paper.
+    bias : bool
+        Whether the last layer has a bias.
+    uncertainty : str or array of shape (n,)
+        The name of an uncertainty, or a score per item.
+    loss : {"softmax", "sigmoid", "squared"}
+        The loss of the model.
+    variances : array of shape (n, outputs), optional
+        The variances of the prediction, with loss="squared".
     """
     pool = _pool(loss, features, probs, variances, label_probs)
     options = {"alpha": alpha, "beta": beta, "scale": scale, "bias": bias}
@@ -59,7 +78,14 @@ def posterior_problem(
 ) -> Problem:
     """Return the problem over posterior atoms from K samples shared by all items (method.md 1).
 
-    The label distribution is the predictive mean unless `label_probs` is given.
+    Parameters
+    ----------
+    log_probs : array of shape (n, samples, classes)
+        Log-probabilities of posterior samples.
+    label_probs : array of shape (n, classes), optional
+        The label distribution; the predictive mean by default.
+    budget, alpha, beta, scale, uncertainty
+        As in `gradient_problem`.
     """
     pool = ArrayPool(log_probs=log_probs, label_probs=label_probs)
     options = {"alpha": alpha, "beta": beta, "scale": scale}
@@ -82,10 +108,20 @@ def curvature_problem(
 ) -> Problem:
     """Return the problem over curvature atoms: the second order of the loss (method.md 4, 8).
 
-    No label changes them.
+    These atoms do not depend on the labels.
 
-    `uncertainty` is the margin unless it is given. With loss="squared" it is the predictive
-    variance; `variances` are those of the prediction, and `probs` (its means) may be None.
+    Parameters
+    ----------
+    probs : array of shape (n, classes) or None
+        The prediction; may be None with loss="squared", which needs `variances`.
+    width : int
+        The length of an atom.
+    random_state : int, generator or None
+        Seeds the random features.
+    uncertainty : str or array of shape (n,), optional
+        The margin by default; the predictive variance with loss="squared".
+    features, budget, alpha, beta, bias, loss, variances
+        As in `gradient_problem`.
     """
     pool = _pool(loss, features, probs, variances)
     options = {"alpha": alpha, "beta": beta, "width": width, "bias": bias}
@@ -107,11 +143,15 @@ def kernel_problem(
 ) -> Problem:
     """Return the problem over kernel atoms (method.md 4).
 
-    The batch matches the undecided part of the pool in distribution.
+    The batch matches the distribution of the uncertain part of the pool.
 
-    `uncertainty` is the margin unless it is given. Without a model (`probs=None`) every item counts
-    alike and nothing is added for uncertainty: the batch then represents the pool.
-    loss, variances: as in `curvature_problem`.
+    Parameters
+    ----------
+    probs : array of shape (n, classes) or None
+        The prediction. Without one all items have the same weight and no uncertainty term, so the
+        batch represents the whole pool.
+    features, budget, alpha, beta, width, random_state, uncertainty, loss, variances
+        As in `curvature_problem`.
     """
     pool = _pool(loss, features, probs, variances)
     options = {"alpha": alpha, "beta": beta, "width": width}
@@ -121,7 +161,7 @@ def kernel_problem(
 def _pool(
     loss: str, features: Any, prediction: Any, variances: Any, label: Any = None
 ) -> ArrayPool:
-    """Return a pool whose arrays are called as those of `loss` are."""
+    """Return a pool with the array names of `loss`."""
     kind = BY_LOSS[check_choice(loss, "loss", list(BY_LOSS))]
     named = {kind.mean_name: prediction, kind.label_name: label}
     return ArrayPool(features=features, variances=variances, loss=loss, **named)

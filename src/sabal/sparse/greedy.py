@@ -9,13 +9,13 @@
     7      w = max(w, 0)
 
 f_1 is the objective without its bonus alpha sigma^2; LineSearch and De-bias are Algorithms 3 and 4
-(`Problem.line_search` and `Problem.debias`). What differs from the print is marked "Ours":
+(`Problem.line_search` and `Problem.debias`). It differs from the paper as follows:
 
-- line 3: `score="optimal-step"` ranks by what the best step along the new weight takes off f, where
-  the printed score is its first-order term, which does not see how long the atom is;
-- line 6: all of S is de-biased, not only the positive weights: a weight that was clipped may come
-  back, and S keeps its b items;
-- float32 does not decide: of the best few items the pick is made in float64.
+- line 3: `score="optimal-step"` ranks by the decrease of f for the best step along the new weight.
+  The printed score is its first-order term, which ignores the length of the atom;
+- line 6: all of S is de-biased, not only the positive weights: a clipped weight may become positive
+  again, and S keeps its b items;
+- the pick among the best few items is made in float64.
 
 A pass over the pool per pick is expensive for a large pool: see `sabal.sparse.greedy_blocked`.
 """
@@ -34,15 +34,15 @@ from sabal.sparse.problem import Problem, Solution, make_solution
 SCORES = ("optimal-step", "first-order")
 
 RUNNERS_UP = 16
-"""Among how many of the best items the pick is made in float64."""
+"""The number of best items among which the pick is made in float64."""
 
 SMALL_POOL = 2048
-"""A pool this small is gathered whole: every pick sees all of it, in one pass."""
+"""The atoms of a pool up to this size are gathered in one pass, for all picks."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Line 3: by how much f is expected to fall when an item joins S."""
+    """Line 3: the expected decrease of f when an item joins S."""
 
     terms: Terms
     score: str
@@ -57,14 +57,13 @@ class Ranking:
             <a_j, gamma r> with the residual r.
         bonus, curvature : array
             See `Terms`.
-
         """
         gradient = -2.0 * (self.terms.beta + product)
         if self.score == "first-order":
             return bonus - self.step * gradient
-        # Ours: the decrease of the best step, (-gradient / 2)^2 / (gamma ||a_j||^2 + beta).
+        # Not from the paper: the best step's decrease, (-gradient/2)^2 / (gamma ||a_j||^2 + beta).
         downhill = np.maximum(-gradient, 0.0)
-        # No curvature means zero atoms and beta = 0: no step to gain from.
+        # Without curvature (zero atoms and beta = 0) no step decreases f.
         gain = np.divide(
             downhill**2, 4.0 * curvature, out=np.zeros_like(downhill), where=curvature > 0
         )
@@ -84,12 +83,11 @@ class Greedy:
     step : float
         tau of the printed line 3.
     refresh : int or "auto"
-        Picks per pass over the pool. 1 is Algorithm 1 to the letter. "auto" chooses from the sizes,
-        the cost of a pass and `memory`; a pool of up to 2,048 items is read once, every pick sees
-        all of it, and that is Algorithm 1 again.
+        Picks per pass over the pool. 1 is exactly Algorithm 1. "auto" chooses from the sizes, the
+        cost of a pass and `memory`; a pool of up to 2,048 items is read once and all of it is used
+        for every pick, which is Algorithm 1 again.
     memory : int, optional
-        Bytes that candidates may take; a share of what the inputs take by default.
-
+        Bytes for candidates; by default a share of the size of the inputs.
     """
 
     score: str = "optimal-step"
@@ -118,7 +116,7 @@ class Greedy:
 
 
 def greedy(problem: Problem, ranking: Ranking, *, whole: bool = False) -> Solution:
-    """Algorithm 1 to the letter; with `whole`, all atoms are gathered in one pass."""
+    """Solve with Algorithm 1; with `whole`, all atoms are gathered in one pass."""
     items = _Gathered(problem.items) if whole else problem.items
     none = problem.items.gather(np.zeros(0, dtype=np.int64))
     support = Growing(none.to_float64_numpy(), problem.budget)

@@ -1,10 +1,10 @@
-"""Algorithm 1 with few passes over the pool; `sabal.sparse.greedy` is the algorithm itself.
+"""Algorithm 1 with few passes over the pool; see `sabal.sparse.greedy` for the plain algorithm.
 
-A pass brings K candidates here; L picks are made among them on small arrays before the next pass.
+A pass returns K candidates, and L picks are made among them on small arrays before the next pass.
 Not from the paper: after every pick the weights of its own block are adjusted, and after every
-block the weights of all picks are fitted by conjugate gradients. Adjusting all weights a little
-after each pick, as printed, costs as much as the picks themselves once there are many, and ends
-further from the best weights (docs/method.md, 5).
+block the weights of all picks are fitted by conjugate gradients. Adjusting all weights after each
+pick, as printed, becomes as expensive as the picks themselves, and ends further from the best
+weights (docs/method.md, 5).
 """
 
 from __future__ import annotations
@@ -23,31 +23,30 @@ from sabal.sparse.problem import Problem, Solution, make_solution
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many candidates a pass brings, how many picks follow it, and how weights are fitted.
+    """The number of candidates and picks per pass, and how weights are fitted.
 
     Attributes
     ----------
     per_pick, per_pick_recomputed : float
-        Candidates for each pick that follows a pass (K / L): where a pass reads the atoms, and
-        where it computes them anew, which costs far more than a pick.
+        Candidates per pick (K / L), if a pass reads the atoms, and if it recomputes them, which is
+        far more expensive than a pick.
     passes, passes_recomputed : int
-        A batch takes so many passes or more, if it is large enough: candidates grow stale.
+        The minimum number of passes for a large batch, as candidates become outdated.
     min_candidates : int
-        There are at least so many, twice as many if there is room, and four times as many in a pool
-        of more than `large_pool` items, which has more that are nearly best.
+        The minimum number of candidates. It is doubled if memory allows, and doubled again for a
+        pool of more than `large_pool` items, which has more items that are nearly best.
     min_picks : int
-        A pass is followed by no fewer picks.
+        The minimum number of picks per pass.
     picks_per_fit, max_fits : int
-        The weights of all picks are fitted after so many picks, and no more often in all.
+        The number of picks between fits of all weights, and the maximum number of fits.
     fit_steps, last_fit_steps : int
         Steps of conjugate gradients in a fit, and in the last one.
     share_of_inputs : float
-        What a selection may take beyond its inputs, next to them.
+        The memory of a selection besides its inputs, relative to their size.
     min_room, unknown_room : int
-        Bytes for candidates at least, and where the size of the inputs is not known.
+        The minimum bytes for candidates, and the bytes if the size of the inputs is unknown.
     pass_bytes : int
-        What the blocks of a pass take, and products of matrices by themselves.
-
+        The memory of the blocks and matrix products of a pass.
     """
 
     per_pick: float = 10
@@ -71,20 +70,21 @@ class Schedule:
         if not isinstance(refresh, str):
             return refresh, max(self.min_candidates, int(self.per_pick * refresh))
         n, budget = problem.size, problem.budget
-        least = 2 * self.min_candidates
+        minimum = 2 * self.min_candidates
         if problem.items.recomputes_atoms:
             each, picks = self.per_pick_recomputed, -(-budget // self.passes_recomputed)
         else:
-            # b / L passes over n items and b picks among K = 10 L cost least when they cost alike.
+            # The cost of b / L passes over n items and b picks among K = 10 L is lowest when the
+            # two are equal.
             each, picks = self.per_pick, min(-(-budget // self.passes), math.isqrt(n))
-            least *= 2 if n > self.large_pool else 1
+            minimum *= 2 if n > self.large_pool else 1
         picks = max(self.min_picks, picks)
         room = self._room(problem, memory) // problem.items.atom_bytes
-        candidates = min(max(least, int(each * picks)), max(self.min_candidates, room))
+        candidates = min(max(minimum, int(each * picks)), max(self.min_candidates, room))
         return max(self.min_picks, min(picks, int(candidates / each))), candidates
 
     def _room(self, problem: Problem, memory: int | None) -> int:
-        """Return the bytes for candidates: what is left beside the batch and the blocks."""
+        """Return the bytes for candidates, after subtracting the batch and the blocks."""
         if memory is not None:
             return memory
         items = problem.items
@@ -100,7 +100,7 @@ class Schedule:
 SCHEDULE = Schedule()
 
 SETTLED = 1e-6
-"""A gradient of the weights this small, next to the first one, is zero."""
+"""A gradient of the weights below this share of the first one counts as zero."""
 
 
 def greedy_in_blocks(
@@ -133,10 +133,10 @@ def greedy_in_blocks(
 
 
 def _unaligned(problem: Problem, ranking: Ranking, count: int) -> RankedItems:
-    """Return items that are good whatever is left to represent: the best for no residual.
+    """Return the best items for a zero residual, independent of what is left to represent.
 
-    The best for the residual of a pass all point its way, and a few picks later it points
-    elsewhere. Half of all candidates are therefore these. `count` are left when all picks are made.
+    The best items for the residual of a pass are all aligned with it, and its direction changes
+    with every pick. Therefore half of the candidates are these. `count` remain after all picks.
     """
     none = np.zeros(0, dtype=np.int64)
     return problem.items.best(None, ranking, min(count + problem.budget, problem.size), none)
@@ -144,7 +144,7 @@ def _unaligned(problem: Problem, ranking: Ranking, count: int) -> RankedItems:
 
 @dataclass(frozen=True)
 class _PickedBlock:
-    """Items in pick order; `falls` is by how much f fell with each."""
+    """Items in pick order; `falls` is the decrease of f with each."""
 
     items: np.ndarray
     atoms: Block
@@ -157,7 +157,7 @@ class _PickedBlock:
 class _Candidates:
     """The best items of a pass, in the order of their indices.
 
-    What is carried for each is the product gamma <a_j, r> with the residual; a pick changes it by
+    For each, the product gamma <a_j, r> with the residual is kept up to date; a pick changes it by
     the products with one atom, a column of the Gram matrix.
     """
 
@@ -216,7 +216,7 @@ class _Candidates:
     def _fall(
         self, before: np.ndarray, after: np.ndarray, product: np.ndarray, gram: np.ndarray
     ) -> float:
-        """Return how much f_1 falls from weights `before` to `after`; the last one joins S."""
+        """Return the decrease of f_1 from weights `before` to `after`; the last one joins S."""
         change = after - before
         beta, outside = self._problem.beta, self._problem.beta_outside
         bias = 2.0 * float(change @ product) - float(change @ (gram @ change))
@@ -240,11 +240,11 @@ class _Picks:
 
     @property
     def missing(self) -> int:
-        """How many picks the budget still has."""
+        """The number of picks left in the budget."""
         return self._problem.budget - len(self.items)
 
     def extend(self, block: _PickedBlock) -> None:
-        """Take a block of picks, and fit the weights of all."""
+        """Add a block of picks, and fit the weights of all."""
         self.items.extend(block.items.tolist())
         self._scores.extend(block.scores.tolist())
         value = self._history[-1] if self._history else self._value_of_nothing()
@@ -269,7 +269,7 @@ class _Picks:
     def _fit(self, steps: int) -> None:
         """Find the best weights of all picks by conjugate gradients; then clip at zero.
 
-        Minimises f_1 over S: (gamma A'A + beta I) w = gamma A' b v + beta 1, from where w is.
+        Minimises f_1 over S: (gamma A'A + beta I) w = gamma A' b v + beta 1, from the current w.
         """
         problem, atoms, weights = self._problem, self._support.atoms, self._weights
         residual = problem.target - atoms.combine(weights)

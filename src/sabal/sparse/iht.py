@@ -15,11 +15,11 @@ PROXES = ("exact", "paper")
 
 @dataclass(frozen=True)
 class Proximity:
-    """Line 6: what S is the top b of, at the point s = z - mu gradient.
+    """Line 6: the score whose top b items form S, at the point s = z - mu gradient.
 
     "exact": items left out cost 1/2 [s_j]_+^2, so S is the top b of 1/2 [s_j]_+^2 + mu bonus_j with
-    mu the step just taken. "paper": the b smallest of 1/2 [-s_j]_+^2 - bonus_j, as the appendix
-    prints it, which forgets that cost and mu.
+    mu the step just taken. "paper": the b smallest of 1/2 [-s_j]_+^2 - bonus_j, as printed in the
+    appendix, which omits that cost and mu.
     """
 
     terms: Terms
@@ -31,7 +31,7 @@ class Proximity:
         bonus = self.terms.bonus(uncertainty)
         if self.rule == "paper":
             return bonus - 0.5 * np.maximum(-point, 0.0) ** 2
-        # Where no step could be taken s is zero, and any mu ranks the same.
+        # Without a step s is zero, and any mu gives the same ranking.
         return 0.5 * np.maximum(point, 0.0) ** 2 + (self.mu or 1.0) * bonus
 
 
@@ -42,17 +42,16 @@ class ProximalIHT:
     Parameters
     ----------
     prox : {"exact", "paper"}
-        "exact" takes the true minimum of line 6, "paper" the rule that its appendix prints.
+        "exact" takes the true minimum of line 6, "paper" the rule printed in the appendix.
     iterations : int
-        Stop after so many.
+        The maximum number of iterations.
     tol : float
         Stop when ||w - w'|| < tol ||w||.
 
     Notes
     -----
-    The objective does not fall monotonically, so the best iterate is returned, not the last. An
-    iteration is one pass: a block is read once for the gradient and for its sum over the atoms.
-
+    The objective does not decrease monotonically, so the best iterate is returned, not the last.
+    An iteration is one pass: a block is read once for the gradient and for its sum over the atoms.
     """
 
     prox: str = "exact"
@@ -68,7 +67,7 @@ class ProximalIHT:
         """Return a batch of `problem.budget` items."""
         nothing = SparseWeights(np.zeros(0, dtype=np.int64), np.zeros(0))
         w, z = nothing, nothing
-        # Sums over atoms are carried beside the weights: a pass is needed for gradients only.
+        # Sums over atoms are kept with the weights, so only gradients need a pass.
         w_sum, z_sum = np.zeros_like(problem.target), np.zeros_like(problem.target)
         best: tuple[float, RankedItems, np.ndarray] | None = None
         history: list[float] = []

@@ -1,9 +1,9 @@
-"""The items of a pool as solvers see them.
+"""The items of a pool, as used by solvers.
 
-A pass is the one thing that reads the whole pool. It is asked a small question (a direction, a
-rule) and answered by the best few items and by sums, never by a number per item, so that the items
-may be in memory, on disk, or on other machines. `LocalItems` have their atoms in this process;
-`PoolItems` ask the shards of a pool, each of which has `LocalItems`.
+Only a pass reads the whole pool. It takes a small input (a direction, a rule) and returns the best
+few items and sums, never a number per item, so that the items may be in memory, on disk, or on
+other machines. `LocalItems` have their atoms in this process; `PoolItems` are distributed over the
+shards of a pool, each of which has `LocalItems`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sabal.sparse.operators import Block, Operator
 
 @dataclass(frozen=True)
 class Terms:
-    """What makes the terms of f out of an item's norm and uncertainty (see `Problem`)."""
+    """The coefficients of the terms of f (see `Problem`)."""
 
     fidelity: float
     beta: float
@@ -30,7 +30,7 @@ class Terms:
     unit: float
 
     def bonus(self, uncertainty: np.ndarray) -> np.ndarray:
-        """Return what f gains for an item's uncertainty."""
+        """Return the bonus of an item's uncertainty in f."""
         return self.alpha * (uncertainty / self.unit)
 
     def curvature(self, norms_squared: np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ class ItemScore(Protocol):
         """The terms of the problem."""
 
     def decrease(self, product: np.ndarray, bonus: np.ndarray, curvature: np.ndarray) -> np.ndarray:
-        """Return by how much f is expected to fall; `product` is <a_j, gamma r>."""
+        """Return the expected decrease of f; `product` is <a_j, gamma r>."""
 
 
 class PointScore(Protocol):
@@ -62,7 +62,7 @@ class PointScore(Protocol):
 
 @dataclass(frozen=True)
 class RankedItems:
-    """Some items, best first, with what they were ranked by and what is known of them.
+    """Some items, best first, with their scores, norms and uncertainty.
 
     `value` is the product <a_j, gamma r> in a ranking, and the point s_j in a proximal step.
     """
@@ -74,16 +74,16 @@ class RankedItems:
     norms_squared: np.ndarray
 
     def top(self, count: int) -> RankedItems:
-        """Return the best `count`; of equal ones, the lower index."""
+        """Return the best `count`; the lower index on ties."""
         order = np.argsort(self.indices)
         return self._at(order[top_k(self.scores[order], min(count, order.size))])
 
     def without(self, indices: np.ndarray) -> RankedItems:
-        """Return those that are not in `indices`."""
+        """Return the items that are not in `indices`."""
         return self._at(np.flatnonzero(~np.isin(self.indices, indices)))
 
     def in_order(self) -> RankedItems:
-        """Return the same items in the order of their indices."""
+        """Return the items in index order."""
         return self._at(np.argsort(self.indices))
 
     def _at(self, places: np.ndarray) -> RankedItems:
@@ -137,7 +137,7 @@ class PoolSums:
 
 @dataclass(frozen=True)
 class SparseWeights:
-    """Weights of a few items: `indices` in rising order, and their `values`."""
+    """Weights of a few items: `indices` in ascending order, and their `values`."""
 
     indices: np.ndarray
     values: np.ndarray
@@ -149,15 +149,15 @@ class SparseWeights:
         return cls(indices[order], values[order])
 
     def at(self, indices: np.ndarray) -> np.ndarray:
-        """Return the weights of `indices` (in any order); zero for those that have none."""
+        """Return the weights of `indices` (in any order); zero by default."""
         if self.indices.size == 0:
             return np.zeros(indices.size)
         place = np.minimum(np.searchsorted(self.indices, indices), self.indices.size - 1)
         return np.where(self.indices[place] == indices, self.values[place], 0.0)
 
     def minus(self, other: SparseWeights, times: float = 1.0) -> SparseWeights:
-        """Return these weights less `times` the other ones."""
-        # A sort of two sorted runs; NumPy's union hashes every index, at ten times the cost.
+        """Return these weights minus `times` the other ones."""
+        # Sorting two sorted runs takes a tenth of the time of NumPy's union, which hashes.
         both = np.sort(np.concatenate([self.indices, other.indices]), kind="stable")
         indices = both[np.diff(both, prepend=-1) > 0]
         return SparseWeights(indices, self.at(indices) - times * other.at(indices))
@@ -169,7 +169,7 @@ class SparseWeights:
 
 
 class Descent(Protocol):
-    """The gradient g of f_1 at some z over the whole pool, kept where the items are."""
+    """The gradient g of f_1 at some z over the whole pool, stored with the items."""
 
     @property
     def total(self) -> np.ndarray:
@@ -184,7 +184,7 @@ class Descent(Protocol):
         """sum_j (z_j - 1) g_j."""
 
     def nearest(self, rule: PointScore, count: int) -> RankedItems:
-        """Return the best `count` items at z - mu g. No pass: the gradient is there."""
+        """Return the best `count` items at z - mu g, without another pass."""
 
 
 class Items(Protocol):
@@ -196,17 +196,17 @@ class Items(Protocol):
 
     @property
     def atom_bytes(self) -> int:
-        """What one gathered atom takes."""
+        """Bytes of one gathered atom."""
 
     @property
     def recomputes_atoms(self) -> bool:
-        """Whether a pass computes the atoms anew, so that there had better be few passes."""
+        """Whether a pass recomputes the atoms, which makes passes expensive."""
 
     @property
     def input_bytes(self) -> int | None:
-        """What the arrays take, or would take in memory, that the items are made of.
+        """The size in memory of the arrays that the items are computed from.
 
-        Solvers adapt to it, so it is the same wherever the items are.
+        Solvers adapt to it, so it does not depend on where the items are.
         """
 
     @property
@@ -221,14 +221,14 @@ class Items(Protocol):
     ) -> RankedItems:
         """Return, in a pass, the best `count` items for <a_j, direction> that are not in `taken`.
 
-        Without a direction all products are zero, and no atom is read.
+        Without a direction all products are zero, and no atoms are read.
         """
 
     def descend(self, direction: np.ndarray, z: SparseWeights, beta: float) -> Descent:
         """Return, in a pass, the gradient 2 beta (z_j - 1) - 2 <a_j, direction> of every item."""
 
     def gather(self, indices: np.ndarray) -> Block:
-        """Return the atoms at `indices`, where and as precise as they are."""
+        """Return the atoms at `indices`, in their own library and precision."""
 
     def norms_and_uncertainty(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the squared norm and the uncertainty of the items at `indices`."""
@@ -244,12 +244,11 @@ class LocalItems:
     uncertainty_N : array of shape (n,)
         Their uncertainty.
     variance_N : array of shape (n,), optional
-        V_j where it is known: next to it, small atoms are told from rounding.
+        V_j, if known, to distinguish small atoms from rounding errors.
     clipped, input_bytes, memory
         See `Atoms` and `Items`.
     segments : sequence of slice, optional
-        Those of the whole pool, if this is a part of one.
-
+        The segments of the whole pool, if this is a part of one.
     """
 
     def __init__(
@@ -278,12 +277,12 @@ class LocalItems:
 
     @property
     def atom_bytes(self) -> int:
-        """What one gathered atom takes."""
+        """Bytes of one gathered atom."""
         return self.operator.atom_bytes
 
     @property
     def recomputes_atoms(self) -> bool:
-        """Whether a pass computes the atoms anew."""
+        """Whether a pass recomputes the atoms."""
         return self.operator.recomputes_atoms
 
     def sums(self) -> PoolSums:
@@ -321,7 +320,7 @@ class LocalItems:
             decrease = ranking.decrease(product, bonus, curvature)
             low, high = np.searchsorted(taken, [rows.start, rows.stop])
             decrease[taken[low:high] - rows.start] = -np.inf
-            # Items that are no better than `count` earlier ones need not be looked at again.
+            # Items that are no better than `count` earlier ones can be skipped.
             chosen = np.flatnonzero(decrease > floor)
             found.append(self._ranked(rows.start + chosen, decrease[chosen], product[chosen]))
             kept += chosen.size
@@ -357,7 +356,7 @@ class LocalItems:
         return LocalDescent(self, z, gradient_N, totals, squares, slopes)
 
     def gather(self, indices: np.ndarray) -> Block:
-        """Return the atoms at `indices`, where and as precise as they are."""
+        """Return the atoms at `indices`, in their own library and precision."""
         return self.operator.gather(indices)
 
     def norms_and_uncertainty(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -409,11 +408,11 @@ class LocalDescent:
 
 
 class ItemsSpec(Protocol):
-    """Makes items out of the rows of a shard (see `ProblemSpec`)."""
+    """Creates items from the rows of a shard (see `ProblemSpec`)."""
 
     @property
     def depends_on_block(self) -> bool:
-        """Whether the digits of an atom depend on what it is computed beside."""
+        """Whether the rounding of an atom depends on the block it is computed in."""
 
     def local_items(self, shard: Shard, draws: Any) -> LocalItems:
         """Return the items of a shard."""
@@ -427,10 +426,10 @@ class ItemsSpec(Protocol):
 
 @dataclass(frozen=True)
 class Setup:
-    """What turns rows into items; `key` tells one from another.
+    """The inputs that turn rows into items, with a unique `key`.
 
-    A question carries all that its answer depends on, so that a shard that has just been read again
-    answers as the one did that was lost.
+    A question has all inputs of its answer, so that a shard that has been read again gives the same
+    answer as the one that was lost.
     """
 
     key: int
@@ -440,7 +439,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Step:
-    """Where a gradient is wanted: the arguments of `Items.descend`."""
+    """The arguments of `Items.descend`, with a unique key."""
 
     key: int
     direction: np.ndarray
@@ -450,7 +449,7 @@ class Step:
 
 @dataclass(frozen=True)
 class BuiltItems:
-    """What the items of a shard are like: their sums, and how an atom looks (`empty` has none)."""
+    """The sums of the items of a shard, and the format of its atoms (`empty` has none)."""
 
     sums: PoolSums
     empty: Block
@@ -469,17 +468,16 @@ class DescentSums:
 
 
 class PoolItems:
-    """The items of a pool, wherever its shards are.
+    """The items of a pool, distributed over its shards.
 
     Parameters
     ----------
     pool : Pool
         The pool.
     spec : ItemsSpec
-        How items are made.
+        Creates the items.
     draws : object
-        What the atoms of all items share, if it is drawn.
-
+        Random draws that the atoms of all items share, if any.
     """
 
     def __init__(self, pool: Pool, spec: ItemsSpec, draws: Any) -> None:
@@ -491,7 +489,7 @@ class PoolItems:
         self.size = pool.size
         self.memory = pool.memory
         self.atom_bytes = built[0].atom_bytes
-        # As in one piece: solvers go by these, and would choose another batch by others.
+        # As for a pool in one process: solvers adapt to these, and the batch depends on them.
         self.recomputes_atoms = built[0].recomputes_atoms
         parts = [each.input_bytes for each in built]
         self.input_bytes = None if None in parts else sum(part or 0 for part in parts)
@@ -515,8 +513,8 @@ class PoolItems:
     def gather(self, indices: np.ndarray) -> Block:
         """Return the atoms at `indices`.
 
-        Where the digits of an atom depend on what it is computed beside, what atoms are made of is
-        brought here, and all of them are made at once as they would be in memory.
+        If the rounding of an atom depends on its block, the inputs are fetched, and all atoms are
+        computed here at once, as for a pool in memory.
         """
         if not len(indices):
             return self._empty
@@ -535,7 +533,7 @@ class PoolItems:
 
 
 class PoolDescent:
-    """A gradient that is kept at the shards."""
+    """A gradient that is stored in the shards."""
 
     def __init__(self, pool: Pool, setup: Any, step: Any) -> None:
         self._pool, self._setup, self._step = pool, setup, step
@@ -551,11 +549,11 @@ class PoolDescent:
 
 
 _keys = counting()
-"""Numbers for setups and steps: what a shard keeps is kept for one of them."""
+"""Keys of setups and steps; shards cache values by key."""
 
 
 def build_items(shard: Shard, setup: Setup) -> BuiltItems:
-    """Make the items of a shard."""
+    """Create the items of a shard."""
     items = _items(shard, setup)
     empty = items.gather(np.zeros(0, dtype=np.int64))
     return BuiltItems(
@@ -571,13 +569,13 @@ def best_items(
     count: int,
     taken: np.ndarray,
 ) -> RankedItems:
-    """Answer `Items.best` for a shard."""
+    """Return `Items.best` of a shard."""
     inside = taken[(taken >= shard.start) & (taken < shard.stop)] - shard.start
     return _in_pool(shard, _items(shard, setup).best(direction, ranking, count, inside))
 
 
 def descent_sums(shard: Shard, setup: Setup, step: Step) -> DescentSums:
-    """Answer `Items.descend` for a shard; the gradient stays there."""
+    """Return the sums of `Items.descend` of a shard; the gradient stays there."""
     descent = _descent(shard, setup, step)
     return DescentSums(descent.totals, descent.squares, descent.slopes)
 
@@ -585,7 +583,7 @@ def descent_sums(shard: Shard, setup: Setup, step: Step) -> DescentSums:
 def nearest_items(
     shard: Shard, setup: Setup, step: Step, rule: PointScore, count: int
 ) -> RankedItems:
-    """Answer `Descent.nearest` for a shard."""
+    """Return `Descent.nearest` of a shard."""
     return _in_pool(shard, _descent(shard, setup, step).nearest(rule, count))
 
 
@@ -602,7 +600,7 @@ def norms_and_uncertainty(
 
 
 def most_uncertain_items(shard: Shard, spec: ItemsSpec, count: int) -> TopRows:
-    """Return the rows that `spec` holds to be most uncertain."""
+    """Return the most uncertain rows according to `spec`."""
     return TopRows.of(spec.scores(shard.pool), count, shard.start)
 
 

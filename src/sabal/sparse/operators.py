@@ -1,13 +1,12 @@
-"""Operators: n atoms that are reached a block at a time, so that none need be stored.
+"""Operators: n atoms that are accessed a block at a time, so that none need be stored.
 
-An operator says how to make the atoms of some rows; questions about all of them (`correlate`,
-`combine`, `norms_squared`) are passes over the pool, answered block by block in the caller's array
-library on the caller's device. `gather` brings a few atoms into memory, in their own precision;
-`take` does so in NumPy and float64. An atom may have any shape (a vector, or a matrix for rank-one
-atoms).
+An operator computes the atoms of some rows. `correlate`, `combine` and `norms_squared` are passes
+over the pool, block by block in the caller's array library on the caller's device. `gather` brings
+a few atoms into memory, in their own precision; `take` does so in NumPy and float64. An atom may
+have any shape (a vector, or a matrix for rank-one atoms).
 
-`Dense`, `RankOne` and `Fourier` are atoms in memory; `Computed` atoms are made when they are asked
-for; `Growing` collects atoms one by one.
+`Dense`, `RankOne` and `Fourier` are atoms in memory; `Computed` atoms are computed on demand;
+`Growing` collects atoms one by one.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from sabal.core.arrays import (
 )
 
 MAX_BLOCK_ROWS = 4096
-"""A block has no more rows: a block of rows on disk has to be held."""
+"""The maximum number of rows of a block, as rows on disk are copied to memory."""
 
 
 class Operator(ABC):
@@ -52,33 +51,33 @@ class Operator(ABC):
     @property
     @abstractmethod
     def row_bytes(self) -> int:
-        """What a pass needs for one row of a block, besides the caller's arrays."""
+        """Bytes that a pass needs per row of a block, besides the caller's arrays."""
 
     @property
     @abstractmethod
     def atom_bytes(self) -> int:
-        """What one gathered atom takes."""
+        """Bytes of one gathered atom."""
 
     @abstractmethod
     def block(self, rows: slice) -> Block:
-        """The atoms of consecutive rows."""
+        """Return the atoms of consecutive rows."""
 
     @abstractmethod
     def gather(self, indices: np.ndarray) -> Block:
-        """The atoms at `indices`, where and as precise as they are."""
+        """Return the atoms at `indices`, in their own library and precision."""
 
     recomputes_atoms = False
-    """Whether a pass computes the atoms anew, rather than reading them."""
+    """Whether a pass recomputes the atoms rather than reading them."""
 
     rounding = 0.0
-    """What rounding of the inputs leaves in an atom, as a share of the labels' deviation."""
+    """The rounding error of an atom, as a share of the labels' deviation."""
 
     def take(self, indices: np.ndarray) -> Block:
-        """The atoms at `indices`, in NumPy float64."""
+        """Return the atoms at `indices`, in NumPy float64."""
         return self.gather(indices).to_float64_numpy()
 
     def blocks(self, segments: Sequence[slice] | None = None) -> Iterator[tuple[int, slice, Block]]:
-        """All atoms in order: the segment that a block lies in, its rows, and its atoms."""
+        """Yield all atoms in order: the segment of a block, its rows, and its atoms."""
         min_bytes = CHUNK_BYTES // MAX_BLOCK_ROWS
         for number, segment in enumerate(segments_of(self.size) if segments is None else segments):
             rows_in = segment.stop - segment.start
@@ -87,21 +86,21 @@ class Operator(ABC):
                 yield number, rows, self.block(rows)
 
     def correlate(self, direction: np.ndarray) -> np.ndarray:
-        """<a_j, direction> for every j."""
+        """Return <a_j, direction> for every j."""
         result_N = np.empty(self.size)
         for _, rows, block in self.blocks():
             result_N[rows] = block.correlate(direction)
         return result_N
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
-        """sum_j w_j a_j."""
+        """Return sum_j w_j a_j."""
         total = np.zeros(self.atom_shape)
         for _, rows, block in self.blocks():
             total += block.combine(weights_N[rows])
         return total
 
     def norms_squared(self) -> np.ndarray:
-        """||a_j||^2 for every j."""
+        """Return ||a_j||^2 for every j."""
         result_N = np.empty(self.size)
         for _, rows, block in self.blocks():
             result_N[rows] = block.norms_squared()
@@ -109,24 +108,24 @@ class Operator(ABC):
 
 
 class Block(Operator):
-    """Atoms in memory, made of arrays with one row per atom (`factors`)."""
+    """Atoms in memory, given by arrays with one row per atom (`factors`)."""
 
     @property
     @abstractmethod
     def factors(self) -> tuple[Array, ...]:
-        """The arrays, one row per atom, that the atoms are made of."""
+        """The arrays that represent the atoms, with one row per atom."""
 
     @abstractmethod
     def with_factors(self, factors: tuple[Array, ...]) -> Self:
-        """The same kind of atoms over other rows."""
+        """Return the same kind of atoms with other factors."""
 
     @abstractmethod
     def products_with(self, row: int) -> np.ndarray:
-        """<a_j, a_row> for every j: a column of the Gram matrix."""
+        """Return <a_j, a_row> for every j: a column of the Gram matrix."""
 
     @abstractmethod
     def gram(self) -> np.ndarray:
-        """<a_i, a_j> for every pair."""
+        """Return <a_i, a_j> for every pair."""
 
     @property
     def size(self) -> int:
@@ -149,11 +148,11 @@ class Block(Operator):
         return self.with_factors(tuple(take_rows(factor, indices) for factor in self.factors))
 
     def to_float64_numpy(self) -> Self:
-        """The same atoms in NumPy float64."""
+        """Return the atoms in NumPy float64."""
         return self.with_factors(tuple(to_float64_numpy(factor) for factor in self.factors))
 
     def to_numpy(self) -> Self:
-        """The same atoms in NumPy, as precise as they are."""
+        """Return the atoms in NumPy, in their own precision."""
         return self.with_factors(tuple(to_numpy(factor) for factor in self.factors))
 
 
@@ -178,7 +177,7 @@ class Dense(Block):
         return to_float64_numpy(self.atoms_NM @ to_backend_of(direction, self.atoms_NM))
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
-        # Sums of float32 products are closed per chunk and added up in float64.
+        # Sums of float32 products are computed per chunk and added in float64.
         total = np.zeros(self.atom_shape)
         for rows in row_chunks(self.size, self.row_bytes):
             chunk = self.atoms_NM[rows]
@@ -197,12 +196,16 @@ class Dense(Block):
 
 
 class RankOne(Block):
-    """Atoms a_j = x_j (x) h_j kept as their two factors and never multiplied out (method.md 5).
+    """Atoms a_j = x_j (x) h_j stored as two factors, in n (C + D) numbers (method.md 5).
 
-    With `constant`, h_j is the row of `right_ND` with a 1 appended (the bias of a linear layer);
-    the column of ones is not stored either. Memory n (C + D) instead of n C D.
-
-    right_norms_N: ||h_j||^2 where they are known: h_j is long, and its norm is asked for twice.
+    Parameters
+    ----------
+    left_NC, right_ND : array
+        x_j and h_j.
+    constant : bool
+        Whether h_j has a 1 appended (the bias of a linear layer), which is not stored either.
+    right_norms_N : array of shape (n,), optional
+        ||h_j||^2 if known, as h_j is long and its norm is used twice.
     """
 
     def __init__(
@@ -234,7 +237,7 @@ class RankOne(Block):
         return type(self)(*factors, constant=self.constant)
 
     def correlate(self, direction: np.ndarray) -> np.ndarray:
-        """<a_j, R> = x_j' R h_j, for all j at once ((H R') * X).sum(1)."""
+        """Return <a_j, R> = x_j' R h_j, for all j at once ((H R') * X).sum(1)."""
         xp = namespace(self.left_NC)
         dimensions = self.right_ND.shape[1]
         weights_DC = to_backend_of(direction[:, :dimensions].T, self.right_ND)
@@ -248,7 +251,7 @@ class RankOne(Block):
         return result_N
 
     def combine(self, weights_N: np.ndarray) -> np.ndarray:
-        """sum_j w_j x_j (x) h_j = (X * w)' H."""
+        """Return sum_j w_j x_j (x) h_j = (X * w)' H."""
         xp = namespace(self.left_NC)
         dimensions = self.right_ND.shape[1]
         total = np.zeros(self.atom_shape)
@@ -263,14 +266,14 @@ class RankOne(Block):
         return total
 
     def norms_squared(self) -> np.ndarray:
-        """||x_j (x) h_j||^2 = ||x_j||^2 ||h_j||^2."""
+        """Return ||x_j (x) h_j||^2 = ||x_j||^2 ||h_j||^2."""
         right_N = self.right_norms_N
         if right_N is None:
             right_N = row_norms_squared(self.right_ND) + float(self.constant)
         return row_norms_squared(self.left_NC) * right_N
 
     def products_with(self, row: int) -> np.ndarray:
-        """<x_j (x) h_j, x_i (x) h_i> = (x_j' x_i) (h_j' h_i)."""
+        """Return <x_j (x) h_j, x_i (x) h_i> = (x_j' x_i) (h_j' h_i)."""
         right_N = to_float64_numpy(self.right_ND @ self.right_ND[row]) + float(self.constant)
         return to_float64_numpy(self.left_NC @ self.left_NC[row]) * right_N
 
@@ -298,7 +301,7 @@ class Fourier(Block):
         return type(self)(*factors)
 
     def correlate(self, direction: np.ndarray) -> np.ndarray:
-        """With x cos(phase) + y sin(phase) = r cos(phase - angle): one cosine instead of two."""
+        """Return the products by x cos(phase) + y sin(phase) = r cos(phase - angle)."""
         xp = namespace(self.phase_NF)
         x_F, y_F = np.split(direction, 2)
         angle_F, radius_F = np.arctan2(y_F, x_F), np.hypot(x_F, y_F)
@@ -315,7 +318,7 @@ class Fourier(Block):
         return np.concatenate([to_float64_numpy(wave) for wave in waves])
 
     def norms_squared(self) -> np.ndarray:
-        """cos^2 + sin^2 = 1: the norm is known without either."""
+        """Return the squared norms, from cos^2 + sin^2 = 1."""
         return to_float64_numpy(self.weight_N) ** 2 * self.phase_NF.shape[1]
 
     def products_with(self, row: int) -> np.ndarray:
@@ -325,13 +328,13 @@ class Fourier(Block):
         return self.dense().gram()
 
     def dense(self) -> Dense:
-        """The atoms written out."""
+        """Return the atoms as dense vectors."""
         xp = namespace(self.phase_NF)
         n, frequencies = self.phase_NF.shape
         atoms_NM = xp.empty(
             (n, 2 * frequencies), dtype=self.phase_NF.dtype, device=device(self.phase_NF)
         )
-        # In place: joined by `concat`, the atoms would be there twice.
+        # In place, as `concat` would hold the atoms twice.
         atoms_NM[:, :frequencies] = xp.cos(self.phase_NF)
         atoms_NM[:, frequencies:] = xp.sin(self.phase_NF)
         atoms_NM *= self.weight_N[:, None]
@@ -339,10 +342,16 @@ class Fourier(Block):
 
 
 class Computed(Operator):
-    """Atoms that are made when they are asked for, from what is known of their rows.
+    """Atoms that are computed on demand from their rows.
 
-    make: the atoms of a slice or an array of rows. for_passes: the same in a form that passes
-        read faster, if there is one. recomputes_atoms, rounding: see `Operator`.
+    Parameters
+    ----------
+    make : callable
+        Returns the atoms of a slice or an array of rows.
+    size, row_bytes, recomputes_atoms, rounding
+        See `Operator`.
+    for_passes : callable, optional
+        Returns the atoms of a slice in a form that is faster for passes.
     """
 
     def __init__(
@@ -384,7 +393,7 @@ class Computed(Operator):
         return self._for_passes(rows)
 
     def gather(self, indices: np.ndarray) -> Block:
-        """In parts, smaller ones than in a pass: rows are copied, and atoms may be written out."""
+        """Return the atoms, computed in small parts, as rows are copied and atoms may be dense."""
         parts = list(row_chunks(indices.size, 2 * self._row_bytes))
         if len(parts) < 2:
             return self._make(indices)
@@ -403,7 +412,7 @@ def _room_for(count: int, like: Array) -> Array:
 
 
 class Growing:
-    """Atoms added one at a time, with room for `capacity` of them (no copy as it grows)."""
+    """Atoms added one at a time, up to `capacity`, without copying."""
 
     def __init__(self, like: Block, capacity: int) -> None:
         self._like = like
@@ -420,5 +429,5 @@ class Growing:
 
     @property
     def atoms(self) -> Block:
-        """The atoms added so far (a view)."""
+        """The atoms so far (a view)."""
         return self._like.with_factors(tuple(stored[: self.size] for stored in self._storage))

@@ -1,11 +1,11 @@
-"""Problem 2 of the paper in one form that serves both units, and the steps solvers take on it.
+"""Problem 2 of the paper in a form for both kinds of units, and the steps of its solvers.
 
     f(w, S) = gamma ||b v - sum_{j in S} w_j a_j||^2 + beta ||w - 1||^2 - sum_{j in S} bonus_j
 
 with v = mean_j a_j and w = 0 outside S. In literal units gamma = 1/b^2 (Phi_j = a_j / b), the bonus
 is alpha sigma_j^2, and ||w - 1||^2 runs over all n items. In scale-free units gamma = 1/s^2 with
 s^2 = mean ||a_j||^2, the bonus is alpha V_j / mean V, and ||w - 1||^2 runs over S; for |S| = b the
-two regularisers differ by a constant, so that solvers need not know which units were asked for.
+two regularisers differ by a constant, so that solvers do not depend on the units.
 """
 
 from __future__ import annotations
@@ -41,15 +41,31 @@ ROUNDED = (
     "are their differences: it takes part in the choice; compute and pass them in float64"
 )
 SMALLEST_SQUARE = 1e-280
-"""Of atoms, in the mean: the reciprocal of less leaves the range of float64."""
+"""The smallest mean square of atoms; smaller ones have no reciprocal in float64."""
 
 ROUNDED_SHARE = 0.01
-"""Of the size of atoms: less of it decides next to nothing."""
+"""The share of rounding errors in atoms above which a warning is issued."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """What to minimise over a batch of `budget` items and their weights."""
+    """The objective over a batch of `budget` items and their weights.
+
+    Attributes
+    ----------
+    items : Items
+        The items of the pool.
+    target : array
+        b v, the scaled mean of the atoms.
+    budget : int
+        b, the size of the batch.
+    terms : Terms
+        gamma, beta and the bonus.
+    beta_outside : float
+        beta for the items outside S: beta in literal units, else 0.
+    warnings : tuple of str
+        Warnings about the data.
+    """
 
     items: Items
     target: np.ndarray
@@ -62,7 +78,19 @@ class Problem:
     def from_atoms(
         cls, atoms_NM: Any, sigma2_N: Any, budget: int, *, alpha: float, beta: float
     ) -> Problem:
-        """Return Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units)."""
+        """Return Problem 2 as printed, from explicit atoms and sigma_j^2 (literal units).
+
+        Parameters
+        ----------
+        atoms_NM : array of shape (n, m)
+            The atoms a_j.
+        sigma2_N : array of shape (n,)
+            The variances sigma_j^2.
+        budget : int
+            The size of the batch.
+        alpha, beta : float
+            The weight of uncertainty, and of weights near 1.
+        """
         atoms = check_features(atoms_NM, "atoms")
         sigma2 = check_features(np.reshape(to_float64_numpy(sigma2_N), (-1, 1)), "sigma2")[:, 0]
         check_same_items(atoms=atoms, sigma2=sigma2)
@@ -93,10 +121,8 @@ class Problem:
     ) -> Problem:
         """Return a problem in scale-free units: gamma = 1/s^2, bonus alpha u_j / mean u.
 
-        They mean the same on every data set.
-
-        Atoms whose root mean square s is rounding say nothing: the representation term is left
-        out, and the uncertainty alone ranks the items.
+        These units are comparable between data sets. If the root mean square s of the atoms is a
+        rounding error, the representation term is left out, and only uncertainty ranks the items.
         """
         budget = check_budget(budget, items.size)
         alpha, beta = check_number(alpha, "alpha"), check_number(beta, "beta")
@@ -126,10 +152,10 @@ class Problem:
 
     @property
     def beta(self) -> float:
-        """The weight of weights near 1."""
+        """The weight of the regulariser."""
         return self.terms.beta
 
-    # -- what a batch is worth ---------------------------------------------------------------
+    # -- the objective of a batch ------------------------------------------------------------
 
     def objective(self, indices: Any, weights: Any) -> float:
         """Return f(w, S) for the items S = `indices` with their `weights`."""
@@ -139,7 +165,7 @@ class Problem:
         """Return the `objective` of a batch with its main terms, `bias` and `variance`."""
         chosen, weights_S = self._checked(indices, weights)
         residual = self.target.copy()
-        # A few atoms at a time: a batch in float64 may be larger than all that a selection needs.
+        # A few atoms at a time, as a batch in float64 may be larger than the rest of the selection.
         for rows in row_chunks(chosen.size, 2 * self.items.atom_bytes):
             atoms = self.items.gather(chosen[rows]).to_float64_numpy()
             residual -= atoms.combine(weights_S[rows])
@@ -161,7 +187,7 @@ class Problem:
         return self.fidelity * float(np.sum(residual**2))
 
     def collected(self, uncertainty_S: np.ndarray) -> float:
-        """Return the uncertainty that a batch collects, sum_S bonus_j: what f subtracts."""
+        """Return the uncertainty term of a batch, sum_S bonus_j."""
         return float(np.sum(self.terms.bonus(uncertainty_S)))
 
     # -- the steps of Algorithms 1 to 4; f_1 is f without the bonus --------------------------
@@ -170,7 +196,7 @@ class Problem:
         self, atoms: Operator, weights: np.ndarray | float, residual: np.ndarray
     ) -> np.ndarray:
         """Return grad f_1 at `weights` for some atoms: 2 beta (w - 1) - 2 gamma <a, r>."""
-        # gamma goes in before the product: with it the result is of order 1 in any dtype.
+        # gamma is applied before the product, so that the result is of order 1 in any dtype.
         return 2.0 * self.beta * (weights - 1.0) - 2.0 * atoms.correlate(self.fidelity * residual)
 
     def line_search(
@@ -190,8 +216,8 @@ class Problem:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return adjusted weights and their residual: Algorithm 4 (De-bias), then clipped at zero.
 
-        `atoms` are those of S, not of the positive weights as printed: a weight that was clipped
-        may come back, and S keeps its b items. With only some atoms of S the other weights stay.
+        `atoms` are those of S, not of the positive weights as printed: a clipped weight may become
+        positive again, and S keeps its b items. With some atoms of S the other weights are fixed.
         """
         step = self.gradient(atoms, weights, residual)
         step_sum = atoms.combine(step)
@@ -200,7 +226,7 @@ class Problem:
         adjusted, residual = weights - mu * step, residual + mu * step_sum
         below = np.flatnonzero(adjusted < 0)
         if below.size:
-            # What clipping adds to these few weights, the residual loses.
+            # The residual is updated for the weights that were clipped.
             residual = residual + atoms.gather(below).combine(adjusted[below])
             adjusted = np.maximum(adjusted, 0.0)
         return adjusted, residual
@@ -221,7 +247,7 @@ class Problem:
 
 
 def _diagnostics(items: Items) -> tuple[float, bool, tuple[str, ...]]:
-    """Return mean ||a_j||^2, whether it is rounding next to the labels' variance, and warnings."""
+    """Return mean ||a_j||^2, whether it is only rounding error, and warnings."""
     sums = items.sums()
     mean_square = float(sums.norms_squared.sum()) / items.size
     variance = float(sums.variance.sum()) / items.size
@@ -237,16 +263,24 @@ def _diagnostics(items: Items) -> tuple[float, bool, tuple[str, ...]]:
 
 
 def _scaled_mean(items: Items, budget: int) -> np.ndarray:
-    """Return b v: what the weighted sum of a batch has to match."""
+    """Return b v, the target of the weighted sum of a batch."""
     return budget * (items.sums().atoms.sum(axis=0) / items.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Exactly b distinct items with their weights, and how they were found.
+    """Exactly b distinct items with their weights.
 
-    `objective` = `bias` - `variance` + the regulariser of the weights; `history` holds the
-    objective after every pick or iteration; `passes` counts the reads of the whole pool.
+    Attributes
+    ----------
+    indices, weights, scores : array of shape (b,)
+        The items, their weights, and the scores they were picked by.
+    objective, bias, variance : float
+        objective = bias - variance + the regulariser of the weights.
+    passes, iterations : int
+        The number of reads of the whole pool, and of picks or iterations.
+    history : array
+        The objective after every pick or iteration.
     """
 
     indices: np.ndarray
@@ -264,7 +298,7 @@ class Solver(Protocol):
     """Minimises a Problem."""
 
     def solve(self, problem: Problem) -> Solution:
-        """Return the best batch that this solver can find."""
+        """Return a batch of `problem.budget` items."""
 
 
 def make_solution(
@@ -276,7 +310,7 @@ def make_solution(
     passes: int,
     history: list[float],
 ) -> Solution:
-    """Return a Solution whose figures are computed from the items and weights themselves."""
+    """Return a Solution with figures computed from its items and weights."""
     return Solution(
         indices=indices,
         weights=weights,

@@ -1,4 +1,4 @@
-"""What random-feature atoms share across a pool: drawn once, wherever the items are."""
+"""Random draws that all random-feature atoms of a pool share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sabal.core.checks import check_square
 from sabal.pools.pool import Pool, coordinate_norm_sums, float64_rows
 
 MAX_SAMPLE = 1024
-"""How many items the median distance and the centre are taken over, at most."""
+"""The maximum number of items for the median distance and the centre."""
 
 
 ROUNDED = (
@@ -18,7 +18,7 @@ ROUNDED = (
     "it takes part in the choice; subtract their mean before they are made float32"
 )
 ROUNDED_SHARE = 0.01
-"""Of the distance between items: less of it decides next to nothing."""
+"""The share of rounding errors in distances above which a warning is issued."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,9 @@ class CurvatureDraws:
 
 @dataclass(frozen=True)
 class KernelDraws:
-    """Frequencies, and what the features are centred and divided by before.
+    """Frequencies, and the centre and bandwidth of the features.
 
-    With `uniform_weights` all items count alike, as there is no uncertainty to weigh them by.
+    With `uniform_weights` all items have the same weight, as there is no uncertainty.
     """
 
     omega_DF: np.ndarray
@@ -47,7 +47,7 @@ class KernelDraws:
 
 
 def draw_curvature(pool: Pool, width: int, bias: bool, rng: np.random.Generator) -> CurvatureDraws:
-    """Draw what `curvature_atoms` share."""
+    """Draw the random vectors of `curvature_atoms`."""
     mean_square = float(np.concatenate(pool.map(coordinate_norm_sums)).sum()) / pool.size
     unit = float(np.sqrt(check_square(mean_square, "features") + bias)) or 1.0
     dimensions = float64_rows(pool, np.arange(1)).shape[1]
@@ -57,7 +57,7 @@ def draw_curvature(pool: Pool, width: int, bias: bool, rng: np.random.Generator)
 
 
 def draw_kernel(pool: Pool, width: int, rng: np.random.Generator) -> KernelDraws:
-    """Draw what `kernel_atoms` share; `width` is the length of an atom: two per frequency."""
+    """Draw the frequencies of `kernel_atoms`; `width` is the length of an atom, two each."""
     warnings: tuple[str, ...] = ()
     uniform_weights = pool.model_is_certain()
     if uniform_weights and pool.classes:
@@ -67,8 +67,8 @@ def draw_kernel(pool: Pool, width: int, rng: np.random.Generator) -> KernelDraws
     if bandwidth == 0:
         bandwidth = 1.0
         warnings = (*warnings, "all features are equal: items differ in their uncertainty only")
-    # The kernel does not see a shift; without one, float32 keeps its digits for the rest. The
-    # median, because a single item far out would take the mean away from all others.
+    # The kernel is invariant to shifts, and centred features lose fewer digits in float32. The
+    # median is robust to outliers.
     centre_D = np.median(sample_MD, axis=0)
     share = rounded_share(sample_MD, bandwidth)
     if share > ROUNDED_SHARE:
@@ -83,9 +83,9 @@ def median_distance(pool: Pool, rng: np.random.Generator) -> float:
 
 
 def rounded_share(sample_MD: np.ndarray, distance: float) -> float:
-    """Return how much of a typical distance may be rounding of the features, as they were given.
+    """Return the rounding error of the given features as a share of a typical distance.
 
-    Whole numbers are exact, and numbers that float32 holds were float32.
+    Integers are exact, and numbers that fit in float32 are assumed to be float32.
     """
     if np.all(sample_MD == np.rint(sample_MD)):
         return 0.0
@@ -111,7 +111,7 @@ def typical_distance(sample_MD: np.ndarray) -> float:
     """
     from scipy.spatial.distance import pdist
 
-    # Distances of a sample of unit scale: squares of very large or small numbers do not fit.
+    # Scaled to unit size first, as squares of very large or small numbers overflow.
     unit = float(np.abs(sample_MD).max()) or 1.0
     distances = pdist(sample_MD / unit) if len(sample_MD) > 1 else np.zeros(1)
     return unit * (float(np.median(distances)) or float(np.mean(distances)))

@@ -1,4 +1,4 @@
-"""The best weights for a batch that is already chosen: non-negative least squares on S."""
+"""The best weights of a given batch: non-negative least squares on S."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def refit(problem: Problem, solution: Solution) -> Solution:
 def best_weights(problem: Problem, indices: np.ndarray) -> np.ndarray:
     """Return argmin_{w >= 0} gamma ||b v - sum_S w_j a_j||^2 + beta ||w - 1||^2.
 
-    The normal matrix gamma A'A + beta I is at most b x b whatever the atoms' shape; its symmetric
-    square root turns the problem into plain least squares, and holds for dependent atoms too.
+    The normal matrix gamma A'A + beta I is b x b for any shape of atoms; its symmetric square root
+    turns the problem into least squares, also for linearly dependent atoms.
     """
     from scipy.optimize import nnls
 

@@ -1,4 +1,4 @@
-"""ProblemSpec: the choices that turn what a model says of a pool into a Problem."""
+"""ProblemSpec: the options that turn a pool with predictions into a Problem."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCALES = ("free", "literal")
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 WIDTHS = {"curvature": 2048, "kernel": 1024}
 MAX_WIDTH = 2**20
-"""The longest atoms of random features: the draws alone take gigabytes beyond."""
+"""The maximum length of random-feature atoms; longer draws take gigabytes."""
 NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 
 Draws = CurvatureDraws | KernelDraws | None
@@ -34,7 +34,7 @@ Draws = CurvatureDraws | KernelDraws | None
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemSpec:
-    """How a Problem is made; the same wherever the pool is, and small enough to send there.
+    """The options of a Problem; small enough to be sent to the shards of a pool.
 
     The options are those of `sabal.strategies.sparse_approximation.SparseApproximation`.
     """
@@ -80,10 +80,7 @@ class ProblemSpec:
 
     @property
     def depends_on_block(self) -> bool:
-        """Whether the digits of an atom depend on what it is computed beside.
-
-        Random features are products of matrices.
-        """
+        """Whether the rounding of an atom depends on its block, as in matrix products."""
         return self.atoms in WIDTHS
 
     def problem(
@@ -103,10 +100,9 @@ class ProblemSpec:
         budget : int
             The size of the batch.
         rng : numpy.random.Generator
-            Draws what random-feature atoms share.
+            Draws random features.
         uncertainty_N : array of shape (n,), optional
-            An uncertainty of the caller's own, in place of a named one, for a pool in this process.
-
+            A custom uncertainty in place of a named one, for a pool in this process.
         """
         draws = self.draw(pool, rng)
         items: Items
@@ -125,7 +121,7 @@ class ProblemSpec:
         return build(items, budget, alpha=self.alpha, beta=self.beta, warnings=warnings)
 
     def draw(self, pool: Pool, rng: np.random.Generator) -> Draws:
-        """Draw what the atoms of all items share, if it is drawn."""
+        """Draw the random features of all items, if the atoms use any."""
         width = self.width or WIDTHS.get(self.atoms, 0)
         if self.atoms == "curvature":
             if not pool.has("features"):
@@ -167,7 +163,7 @@ class ProblemSpec:
         return self._atoms(pool, draws).operator
 
     def scores(self, pool: ArrayPool, variance_N: np.ndarray | None = None) -> np.ndarray:
-        """Return the uncertainty of every item; `variance_N` where it is at hand."""
+        """Return the uncertainty of every item; `variance_N` avoids computing it again."""
         by_gradient = self.atoms not in WIDTHS
         kind = self.uncertainty or ("variance" if by_gradient else None)
         if kind == "variance" and variance_N is not None:
@@ -177,7 +173,7 @@ class ProblemSpec:
             assert variance_N is not None  # posterior atoms have it
             return variance_N
         if kind is None and self.atoms == "kernel" and not pool.has("probs"):
-            # No model yet: nothing is added for uncertainty.
+            # Without a model there is no uncertainty term.
             return np.zeros(pool.size)
         return pool.uncertainty(kind, bias=self.bias, temperature=self.temperature)
 
@@ -214,9 +210,9 @@ class ProblemSpec:
         return pool_posterior_atoms(pool)
 
     def _input_bytes(self, pool: ArrayPool) -> int | None:
-        """Return what the arrays take, or would take in memory, that the atoms are made of."""
+        """Return the size in memory of the arrays that the atoms are computed from."""
         if self.atoms == "posterior":
-            # A handful of numbers an item: small next to what they were made from.
+            # A few numbers per item: small compared to the log-probabilities.
             return None
         arrays = [pool.coordinates]
         if pool.has("probs"):
@@ -227,7 +223,7 @@ class ProblemSpec:
 def pool_posterior_atoms(pool: ArrayPool) -> Atoms:
     """Return the posterior atoms of a pool, with its predictive mean as the label distribution.
 
-    A pool that computes them itself never holds n x K x C numbers. They are kept with the pool.
+    A pool with its own `make_atoms` never holds n x K x C numbers. The atoms are cached.
     """
 
     def make() -> Atoms:

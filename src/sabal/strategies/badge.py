@@ -1,4 +1,4 @@
-"""BADGE: k-means++ seeding on gradients under the model's own guess."""
+"""BADGE: k-means++ seeding on gradients under the predicted label."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sabal.strategies.seeding import SquaredDistanceSampling
 
 @dataclass(frozen=True)
 class Badge(Strategy):
-    """k-means++ seeding on gradients under the model's own guess (BADGE; Ash et al. 2020).
+    """k-means++ seeding on gradients under the predicted label (BADGE; Ash et al. 2020).
 
     g_j = (p_j - e_yhat) (x) h_j = x_j (x) h_j with yhat = argmax p_j (Algorithm 1), kept as
     factors: ||g_i - g_j||^2 = ||g_i||^2 + ||g_j||^2 - 2 (x_i.x_j)(h_i.h_j). The first pick has
@@ -31,9 +31,9 @@ class Badge(Strategy):
         Whether h_j ends in a constant 1 for the last layer's bias (in the paper it does not).
     refresh : int or "auto"
         Draws per pass over the pool; 1 is the plain algorithm. With more, an item is drawn by D^2
-        at the last pass, which bounds today's, and accepted with probability today's / last: the
-        same distribution (rejection sampling). "auto" passes when too few are accepted.
-
+        of the last pass, an upper bound, and accepted with probability current / old D^2, which
+        gives the same distribution (rejection sampling). "auto" makes a pass when too few are
+        accepted.
     """
 
     name: ClassVar[str] = "badge"

@@ -1,4 +1,4 @@
-"""BAIT: the batch that says most about the pool, measured by the Fisher information."""
+"""BAIT: the most informative batch for the pool, by the Fisher information."""
 
 from __future__ import annotations
 
@@ -23,30 +23,36 @@ from sabal.pools.pool import ArrayPool
 from sabal.predictions.uncertainty import margin
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
-from sabal.strategies.fisher import Search, others
+from sabal.strategies.fisher import TraceSearch, complement
 
-SURE = 1e-12
-"""sum_y p_y (1 - p_y) up to this is a prediction without doubt, and without information."""
+MIN_VARIANCE = 1e-12
+"""Items with sum_y p_y (1 - p_y) up to this are certain, and have no information."""
 MIN_RIDGE, MAX_RIDGE = 1e-8, 1e100
-"""Bounds of lambda / mean ||h||^2: below, M^{-1} is rounding; above, its square underflows."""
+"""Bounds of lambda / mean ||h||^2, outside which M^{-1} is inaccurate or its square underflows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bait(Strategy):
-    """BAIT: greedy forward selection of more items than asked for, then backward pruning.
+    """BAIT: greedy forward selection of more items than needed, then backward pruning.
 
     Minimises tr(M^{-1} F). The Fisher information of an item is I(x) = (diag(p) - p p') (x) h h',
     F is its mean over all items, and M = lambda I + the sum of I(x) over labelled and chosen ones.
-    (The paper's M_0 has the mean over the labelled items, and the authors' code yet other weights;
-    here every item counts once, as it does in training.) Predictions for labelled items are not
-    known: their diag(p) - p p' is taken to be the mean over the pool.
+    (The paper's M_0 has the mean over the labelled items, and the authors' code other weights; here
+    every item counts once, as in training.) Predictions for labelled items are not known: their
+    diag(p) - p p' is taken to be the mean over the pool.
 
-    regularisation: lambda; 1 as in the authors' code.
-    oversample: what the forward pass picks, as a multiple of the budget.
-    bias: whether h has a constant 1 appended, for a last layer with a bias.
-    memory_gib: room for four (C d)^2 matrices (features are projected at random if they exceed
-    it), and as much for 2 C^2 numbers per item (only the most uncertain are candidates if they
-    exceed it). A float64 copy of the features comes on top.
+    Parameters
+    ----------
+    regularisation : float
+        lambda; 1 as in the authors' code.
+    oversample : float
+        The number of forward picks, as a multiple of the budget.
+    bias : bool
+        Whether h has a constant 1 appended, for a last layer with a bias.
+    memory_gib : float
+        The memory for four (C d)^2 matrices (features are projected at random if they exceed it),
+        and again for 2 C^2 numbers per item (only the most uncertain items are candidates if they
+        exceed it). A float64 copy of the features comes on top.
     """
 
     name: ClassVar[str] = "bait"
@@ -60,7 +66,7 @@ class Bait(Strategy):
     memory_gib: float = 2.0
 
     def __post_init__(self) -> None:
-        # It goes by the square of the features, which may be in any unit.
+        # lambda is relative to the square of the features, which may have any unit.
         check_number(self.regularisation, "regularisation", above=0.0, maximum=1e300)
         check_flag(self.bias, "bias")
         check_number(self.memory_gib, "memory_gib", above=0.0)
@@ -72,14 +78,14 @@ class Bait(Strategy):
             )
 
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
-        """Scores are what each item took off the trace when the forward pass picked it."""
+        """Return the batch; scores are the decrease of the trace with each forward pick."""
         warnings: list[str] = []
         probs_NC = to_float64_numpy(pool.probs)
         probs_NC = probs_NC / probs_NC.sum(axis=1, keepdims=True)
         h_ND, h_LD, ridge = self._features(pool, probs_NC.shape[1], rng, warnings)
-        doubt_N = (probs_NC * others(probs_NC)).sum(axis=1)
-        informative = np.flatnonzero((row_norms_squared(h_ND) > 0) & (doubt_N > SURE))
-        candidates = self._that_fit(informative, probs_NC, warnings)
+        variance_N = (probs_NC * complement(probs_NC)).sum(axis=1)
+        informative = np.flatnonzero((row_norms_squared(h_ND) > 0) & (variance_N > MIN_VARIANCE))
+        candidates = self._limit_candidates(informative, probs_NC, warnings)
         width = h_ND.shape[1] - self.bias
         evidence: dict[str, Any] = {
             "trace_before": 0.0,
@@ -92,7 +98,7 @@ class Bait(Strategy):
         }
         chosen, scores = np.empty(0, dtype=np.int64), np.empty(0)
         if len(candidates):
-            search = Search(h_ND, probs_NC, h_LD, ridge, candidates)
+            search = TraceSearch(h_ND, probs_NC, h_LD, ridge, candidates)
             evidence["trace_before"] = search.trace()
             forward, gains = search.forward(math.ceil(self.oversample * budget))
             kept = search.backward(forward, budget)
@@ -114,7 +120,7 @@ class Bait(Strategy):
     def _features(
         self, pool: ArrayPool, classes: int, rng: np.random.Generator, warnings: list[str]
     ) -> tuple[Array, Array, float]:
-        """The h of pool and labelled items, of mean squared norm 1, with lambda to match."""
+        """Return h of pool and labelled items, scaled to mean squared norm 1, and lambda."""
         given = [pool.features]
         if pool.has("labeled_features"):
             given.append(pool.labeled_features)
@@ -134,7 +140,7 @@ class Bait(Strategy):
             )
             projection_DD = rng.standard_normal((width, fits)) / math.sqrt(fits)
         arrays = [_widened(array, projection_DD, self.bias) for array in given]
-        # tr(M^{-1} F) is the same for h / unit and lambda / unit^2, and nothing overflows.
+        # tr(M^{-1} F) is the same for h / unit and lambda / unit^2, without overflow.
         xp = namespace(*arrays)
         peak = max(float(xp.max(xp.abs(h))) for h in arrays) or 1.0
         arrays = [h / peak for h in arrays]
@@ -149,7 +155,10 @@ class Bait(Strategy):
         ridge = min(max(ridge, MIN_RIDGE), MAX_RIDGE)
         return h_ND, h_LD[0] if h_LD else h_ND[:0], ridge
 
-    def _that_fit(self, items: np.ndarray, probs_NC: np.ndarray, warnings: list[str]) -> np.ndarray:
+    def _limit_candidates(
+        self, items: np.ndarray, probs_NC: np.ndarray, warnings: list[str]
+    ) -> np.ndarray:
+        """Return the most uncertain items that fit in memory."""
         classes = probs_NC.shape[1]
         fits = max(1, int(self.memory_gib * 2**30 / (2 * 8 * classes**2)))
         if fits >= len(items):
@@ -162,9 +171,9 @@ class Bait(Strategy):
 
 
 def _widened(array: Array, projection_DD: np.ndarray | None, bias: bool) -> Array:
-    """The features in float64, projected, with a constant 1 for the bias.
+    """Return the features projected, with a constant 1 for the bias.
 
-    Blocks fall by orders of magnitude, through subtraction: float32 would lose them.
+    In float64, as subtraction reduces the blocks by orders of magnitude.
     """
     xp = namespace(array)
     h_ND = xp.astype(array, xp.float64)

@@ -1,4 +1,4 @@
-"""BALD: how much a label would say about the model's parameters."""
+"""BALD: the mutual information between a label and the model's parameters."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from sabal.predictions.uncertainty import most_informative
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 
-NOTHING = 1e-12
-"""Scores up to this size (nats, or probability) are rounding, and count as zero."""
+MIN_SCORE = 1e-12
+"""Scores up to this size (in nats, or a probability) are rounding errors."""
 
 
 @dataclass(frozen=True)
 class Bald(Strategy):
-    """The items whose labels would each say most about the parameters: I(y; theta | x).
+    """The items with the largest mutual information I(y; theta | x) of label and parameters.
 
-    Each item is judged on its own, so near-copies of one informative item are all taken; see
+    Items are scored independently, so near-duplicates of an informative item are all chosen; see
     `BatchBald` for the joint information of a batch.
     """
 
@@ -32,11 +32,11 @@ class Bald(Strategy):
     streams: ClassVar[bool] = True
 
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
-        """Return the top b of the mutual information; of equal ones, the first in the pool."""
+        """Return the top b of the mutual information; the lower row on ties."""
         top = TopRows.merge(pool.map(most_informative_rows, budget), budget)
         samples = pool.map(posterior_samples)[0]
         warnings: tuple[str, ...] = ()
-        if top.scores.max() <= NOTHING:
+        if top.scores.max() <= MIN_SCORE:
             warnings = (f"{why_zero(samples)}: the batch is simply the first {budget} items",)
         return make_selection(
             self,
@@ -49,7 +49,7 @@ class Bald(Strategy):
 
 
 def most_informative_rows(shard: Shard, count: int) -> TopRows:
-    """Return the rows of the largest mutual information."""
+    """Return the rows with the largest mutual information."""
     log_probs_NKC = shard.pool.log_probs
     items, information = most_informative(log_probs_NKC, count, rank=lambda score: score)
     best = top_k(information, min(count, items.size))
@@ -57,12 +57,12 @@ def most_informative_rows(shard: Shard, count: int) -> TopRows:
 
 
 def posterior_samples(shard: Shard) -> int:
-    """Return how many posterior samples there are."""
+    """Return the number of posterior samples."""
     return int(shard.pool.log_probs.shape[1])
 
 
 def why_zero(samples: int) -> str:
-    """Return why no item has any mutual information."""
+    """Return the reason why no item has mutual information."""
     if samples == 1:
         return "the mutual information is 0 everywhere, as there is only one posterior sample"
     return f"the mutual information is 0 everywhere: all {samples} posterior samples agree"

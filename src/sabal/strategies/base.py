@@ -1,4 +1,4 @@
-"""What a strategy is, and the few things that all of them do."""
+"""The base class of strategies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabal.pools.pool import Pool
 from sabal.selection import Selection
 
 FROM = {"probs": "probs (or logits)"}
-"""What else an array can be made from."""
+"""Arrays that can be derived from others."""
 
 
 class Strategy(ABC):
@@ -24,17 +24,16 @@ class Strategy(ABC):
     Attributes
     ----------
     name : str
-        What it is asked for by.
+        The name it is registered by.
     needs : tuple of str
-        The arrays it looks at ("a|b" where either will do), so that nothing else is computed.
+        The arrays it uses ("a|b" for either), so that no others are computed.
     paper, cost : str
-        Where it comes from, and what it costs.
+        Its source, and its computational cost.
     streams : bool
-        Whether it reads a pool through `Pool.map` and the like, wherever the pool is. A strategy
-        that does not is given an `ArrayPool` with the arrays it needs in memory.
+        Whether it uses only the protocol of `Pool` (`Pool.map` and others). Other strategies get
+        an `ArrayPool` with the arrays they need in memory.
     losses : tuple of str
-        The losses whose predictions it understands.
-
+        The supported losses.
     """
 
     name: ClassVar[str]
@@ -55,22 +54,21 @@ class Strategy(ABC):
         budget : int
             The size of the batch.
         rng : numpy.random.Generator
-            Decides every draw.
-
+            The source of all random draws.
         """
 
     @classmethod
     def supports_loss(cls, loss: str) -> bool:
-        """Return whether the strategy understands predictions of `loss`, or looks at none."""
+        """Return whether the strategy supports predictions of `loss`, or needs none."""
         return loss in cls.losses or all(need == "features" for need in cls.needs)
 
     @classmethod
     def array_names(cls) -> set[str]:
-        """Return the names of all arrays that the strategy may look at."""
+        """Return the names of all arrays that the strategy may use."""
         return {name for need in cls.needs for name in need.split("|")}
 
     def require(self, pool: Pool) -> None:
-        """Refuse a pool without what the strategy needs."""
+        """Raise if a pool lacks an array that the strategy needs."""
         for need in self.needs:
             if not any(pool.has(name) for name in need.split("|")):
                 called = (
@@ -95,7 +93,7 @@ def make_selection(
     evidence: dict[str, Any] | None = None,
     warnings: tuple[str, ...] = (),
 ) -> Selection:
-    """Return the answer of `strategy` in the terms of `pool`; emit its `warnings` as well."""
+    """Return a Selection with the ids of `pool`, and issue `warnings`."""
     for message in warnings:
         python_warnings.warn(message, SabalWarning, stacklevel=3)
     return Selection(
@@ -109,4 +107,4 @@ def make_selection(
 
 
 selection_of = make_selection
-"""The name that strategies of other packages may know it by."""
+"""The former name, which strategies of other packages may use."""

@@ -1,14 +1,14 @@
-"""BatchBALD: the batch whose labels together say most about the model's parameters.
+"""BatchBALD: the batch with the largest joint mutual information of labels and parameters.
 
 I(y_1..y_b; theta) = H(y_1..y_b) - sum_j E_k H(y_j | theta_k) (Kirsch et al. 2019, eq. 8 and 9),
-built greedily. By the chain rule an item x adds, given the joint outcomes m of those chosen,
+built greedily. By the chain rule the gain of an item x, given the joint outcomes m of the batch, is
 
     I(y; theta | m) = sum_m w_m [ H(sum_k r_mk p_k(y | x)) - sum_k r_mk H(p_k(y | x)) ],
 
 where r_m is the posterior over the K samples after outcome m and w_m the probability of m. For
 drawn outcomes (w_m = 1/M) this is the authors' importance-weighted estimate: their ratio
-p(m, y) / q(m) is the first mixture above. Weighing the second term by the same r_m rather than by
-1/K is ours: it has the same mean, cancels noise between the terms, and no gain is ever negative.
+p(m, y) / q(m) is the first mixture above. Not from the paper: the second term is weighted by the
+same r_m rather than by 1/K. It has the same mean, and the gains are less noisy and never negative.
 """
 
 from __future__ import annotations
@@ -37,33 +37,38 @@ from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 
 TIE = 1e-10
-"""Gains (in nats) this close are equal; of equal ones the first in the pool is taken."""
+"""Gains (in nats) this close are ties; the lower row is taken."""
 
 NOISE = 2.0
-"""A gain below this many standard errors cannot be told from zero."""
+"""A gain below this many standard errors counts as zero."""
 
 MAX_AT_ONCE = 1024
-"""Gains brought up to date before asking again whether an outdated one may still be the best."""
+"""The maximum number of gains updated before the bounds are compared again."""
 
 SLACK = 3.0
-"""Standard errors added to an outdated gain before it counts as an upper bound."""
+"""Standard errors added to an outdated gain to get an upper bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchBald(Strategy):
     """Greedy joint mutual information between a batch's labels and the parameters.
 
-    exact_configurations: outcomes of the chosen items are enumerated up to this many (C^picks
-        of them, fewer where some are impossible); the array of outcomes by K posterior samples is
-        kept in float64, 26 MB at the default and K = 100.
-    samples: how many outcomes are drawn once there are too many to enumerate.
-    saturation: K posterior samples hold log K nats; once the batch has all but this share of
-        them, what is left to gain is an artefact of K, and the rest of the batch is in BALD order.
+    Parameters
+    ----------
+    exact_configurations : int
+        Up to this many joint outcomes are enumerated (at most C^picks). They are stored in float64
+        for each of K posterior samples: 26 MB at the default and K = 100.
+    samples : int
+        The number of outcomes that are drawn if there are more.
+    saturation : float
+        K posterior samples hold log K nats. Once the batch has all but this share of them, further
+        gains are artefacts of K, and the rest of the batch is in BALD order.
 
-    A gain costs O(M K C) for M outcomes. Gains never grow as the batch does (the objective is
-    submodular), so old ones are upper bounds and few items are looked at again (Minoux 1978);
-    `evidence` counts the gains computed. `scores` are the gains at the time of the pick, and plain
-    BALD scores from where BALD takes over.
+    Notes
+    -----
+    A gain costs O(M K C) for M outcomes. Gains never increase as the batch grows (the objective is
+    submodular), so old ones are upper bounds and few are computed again (Minoux 1978); `evidence`
+    counts them. `scores` are the gains at the time of the pick, and BALD scores for the rest.
     """
 
     name: ClassVar[str] = "batchbald"
@@ -86,10 +91,10 @@ class BatchBald(Strategy):
             )
 
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
-        """Pick by joint information while there is some to be had, then in BALD order."""
+        """Pick by joint information until it is exhausted, then in BALD order."""
         log_probs_NKC = pool.log_probs
         samples = int(log_probs_NKC.shape[1])
-        most = float(np.log(samples))
+        limit = float(np.log(samples))
         bald_N = mutual_information(log_probs_NKC)
         gains = _LazyGains(log_probs_NKC, bald_N)
         outcomes = Outcomes(np.zeros((1, samples)))
@@ -99,7 +104,7 @@ class BatchBald(Strategy):
         exact_picks, information, stopped = 0, 0.0, ""
 
         while len(chosen) < budget:
-            if most - information <= self.saturation * most:
+            if limit - information <= self.saturation * limit:
                 stopped = "all that they can tell"
                 break
             item, gain, error = gains.best(outcomes)
@@ -110,13 +115,13 @@ class BatchBald(Strategy):
             scores.append(gain)
             rows_KC.append(_normalised_row(log_probs_NKC, item))
             exact_picks += outcomes.exact
-            # After an exact pick the chain rule is exact, also where the next outcomes are drawn.
+            # After an exact pick the chain rule is exact, even if the next outcomes are drawn.
             if outcomes.exact:
-                information = min(information + gain, most)
+                information = min(information + gain, limit)
                 outcomes = self._extended(outcomes, rows_KC, rng)
             else:
                 outcomes = outcomes.drawn_with(rows_KC[-1], rng)
-                information = most - outcomes.remaining
+                information = limit - outcomes.remaining
 
         picks = len(chosen)
         warnings: tuple[str, ...] = ()
@@ -127,7 +132,7 @@ class BatchBald(Strategy):
             chosen.extend(rest.tolist())
             scores.extend(bald_N[rest].tolist())
             warnings = (
-                f"after {picks} picks the batch holds {information:.3g} of the log K = {most:.3g} "
+                f"after {picks} picks the batch holds {information:.3g} of the log K = {limit:.3g} "
                 f"nats of {samples} posterior samples, {stopped}: a joint ranking would be noise, "
                 f"so the other {budget - picks} of {budget} items are in BALD order",
             )
@@ -138,7 +143,7 @@ class BatchBald(Strategy):
             np.array(scores),
             evidence={
                 "joint_mutual_information": information,
-                "log_posterior_samples": most,
+                "log_posterior_samples": limit,
                 "exact_picks": exact_picks,
                 "sampled_picks": picks - exact_picks,
                 "bald_picks": budget - picks,
@@ -150,7 +155,7 @@ class BatchBald(Strategy):
     def _extended(
         self, outcomes: Outcomes, rows_KC: list[np.ndarray], rng: np.random.Generator
     ) -> Outcomes:
-        """Outcomes with the latest item: enumerated while they fit, then drawn for all items."""
+        """Return outcomes with the latest item: enumerated, or drawn if there are too many."""
         classes = rows_KC[-1].shape[1]
         if outcomes.log_likelihood_MK.shape[0] * classes <= self.exact_configurations:
             return outcomes.enumerated_with(rows_KC[-1])
@@ -162,9 +167,9 @@ class BatchBald(Strategy):
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """Joint outcomes m of the chosen items, as log p(m | theta_k): all of them, or a draw.
+    """Joint outcomes m of the chosen items, as log p(m | theta_k): all of them, or a sample.
 
-    theta_M: the posterior sample that each outcome was drawn from; empty when all are listed.
+    `theta_M` is the posterior sample that each outcome was drawn from; empty if all are listed.
     """
 
     log_likelihood_MK: np.ndarray
@@ -172,7 +177,7 @@ class Outcomes:
 
     @classmethod
     def undrawn(cls, samples: int, draws: int, rng: np.random.Generator) -> Outcomes:
-        """Draws of no item yet; every theta_k gets its share of them, to within one."""
+        """Return empty draws, spread evenly over the theta_k."""
         return cls(np.zeros((draws, samples)), np.resize(rng.permutation(samples), draws))
 
     @property
@@ -187,7 +192,7 @@ class Outcomes:
 
     @cached_property
     def weight_M(self) -> np.ndarray:
-        """w_m = p(m) = mean_k p(m | theta_k) when all are listed, 1/M when drawn from it."""
+        """w_m = p(m) = mean_k p(m | theta_k) if all are listed, 1/M if drawn from it."""
         outcomes = self.log_likelihood_MK.shape[0]
         if not self.exact:
             return np.full(outcomes, 1.0 / outcomes)
@@ -195,29 +200,28 @@ class Outcomes:
 
     @property
     def remaining(self) -> float:
-        """H(theta | m) on average: log K less the joint information, and a bound on any gain."""
+        """Mean H(theta | m): log K minus the joint information, and a bound on any gain."""
         return float(self.weight_M @ _entropy(self.posterior_MK, np))
 
     def enumerated_with(self, row_KC: np.ndarray) -> Outcomes:
-        """Every outcome with every label of one more item; impossible ones are left out."""
+        """Return every possible outcome with every label of one more item."""
         joint_MCK = self.log_likelihood_MK[:, None, :] + row_KC.T[None, :, :]
         joint_MK = joint_MCK.reshape(-1, row_KC.shape[0])
         return Outcomes(joint_MK[joint_MK.max(axis=1) > -np.inf])
 
     def drawn_with(self, row_KC: np.ndarray, rng: np.random.Generator) -> Outcomes:
-        """Every draw with a label of one more item, drawn from its own theta_k."""
+        """Return every draw with a label of one more item, drawn from its own theta_k."""
         cumulative_KC = np.cumsum(np.exp(row_KC), axis=1)
         cumulative_KC /= cumulative_KC[:, -1:]
-        # The first class whose cumulative probability passes u: never one of probability zero.
+        # The first class whose cumulative probability exceeds u never has probability zero.
         u_M = rng.random(self.theta_M.shape)
         label_M = (u_M[:, None] >= cumulative_KC[self.theta_M]).sum(axis=1)
         return Outcomes(self.log_likelihood_MK + row_KC.T[label_M], self.theta_M)
 
     def gains(self, log_probs_NKC: Array) -> tuple[np.ndarray, np.ndarray]:
-        """I(y; theta | m) of every row, and its standard error (0 when all outcomes are listed).
+        """Return I(y; theta | m) of every row, and its standard error (0 if all are listed).
 
-        In the rows' own library, in float64; the items by outcomes by classes array exists only
-        a chunk of outcomes at a time.
+        Computed in float64 in the rows' own library, a chunk of outcomes at a time.
         """
         xp = namespace(log_probs_NKC)
         n, samples, classes = log_probs_NKC.shape
@@ -230,7 +234,7 @@ class Outcomes:
             weight_M = to_backend_of(self.weight_M[part], probs_NKC)
             mixture_MNC = xp.reshape(posterior_MK @ probs_KX, (-1, n, classes))
             gain_MN = _entropy(mixture_MNC, xp) - posterior_MK @ entropy_KN
-            # Never negative (Jensen); rounding may say otherwise.
+            # Never negative (Jensen) except for rounding.
             gain_MN = xp.clip(gain_MN, min=0.0)
             gain_N += to_float64_numpy(weight_M @ gain_MN)
             square_N += to_float64_numpy(weight_M @ gain_MN**2)
@@ -241,7 +245,7 @@ class Outcomes:
 
 
 class _LazyGains:
-    """The latest gain of every item, brought up to date only for those that may be the best."""
+    """The latest gain of every item, updated only for items that may be the best."""
 
     def __init__(self, log_probs_NKC: Array, bald_N: np.ndarray) -> None:
         self.log_probs_NKC = log_probs_NKC
@@ -251,7 +255,7 @@ class _LazyGains:
         self.computed = 0
 
     def best(self, outcomes: Outcomes) -> tuple[int, float, float]:
-        """The untaken item with the largest gain, which is then taken; its gain and error."""
+        """Take the item with the largest gain; return it with its gain and error."""
         bound_N = np.where(self.taken_N, -np.inf, self.gain_N + SLACK * self.error_N)
         order = np.argsort(-bound_N, kind="stable")[: np.count_nonzero(~self.taken_N)]
         _, samples, classes = self.log_probs_NKC.shape
@@ -272,18 +276,18 @@ class _LazyGains:
 
 
 def _normalised_row(log_probs_NKC: Array, item: int) -> np.ndarray:
-    """One item's log-probabilities, summing to 1 exactly: over many picks a shortfall adds up."""
+    """Return an item's log-probabilities, normalised, as errors accumulate over many picks."""
     return _normalised(to_float64_numpy(take_rows(log_probs_NKC, np.array([item])))[0])
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:
-    """Log-weights of which each row's exponentials sum to 1."""
+    """Return log-weights with rows whose exponentials sum to 1."""
     from scipy.special import logsumexp
 
     return log_weights - logsumexp(log_weights, axis=1, keepdims=True)
 
 
 def _entropy(probs: Array, xp: Any) -> Array:
-    """-sum p log p over the last axis, with 0 log 0 = 0."""
+    """Return -sum p log p over the last axis, with 0 log 0 = 0."""
     tiny = float(np.finfo(np.float64).tiny)
     return -xp.sum(probs * xp.log(xp.clip(probs, min=tiny)), axis=-1)

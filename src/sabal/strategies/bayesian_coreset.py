@@ -1,9 +1,9 @@
-"""Bayesian coreset: a weighted batch whose expected log-likelihood stands in for the pool's.
+"""Bayesian coreset: a weighted batch whose expected log-likelihood approximates the pool's.
 
 Active coresets by Frank-Wolfe, ACS-FW (Pinsler et al. 2019, Algorithm 1). With posterior atoms a_j,
 sigma_j = ||a_j||, sigma = sum_j sigma_j and L = sum_j a_j, minimise ||L - sum_j w_j a_j||^2 over
-w >= 0 with sum_j w_j sigma_j = sigma. In the shares c_j = w_j sigma_j / sigma that is a plain
-simplex over the unit atoms u_j = a_j / sigma_j, which approximate L / sigma; no scale is left.
+w >= 0 with sum_j w_j sigma_j = sigma. In the shares c_j = w_j sigma_j / sigma this is a simplex
+over the unit atoms u_j = a_j / sigma_j, which approximate L / sigma, independent of scale.
 """
 
 from __future__ import annotations
@@ -23,39 +23,38 @@ from sabal.sparse.spec import pool_posterior_atoms
 from sabal.strategies.base import Strategy, make_selection
 
 ITERATIONS_PER_ITEM = 10
-"""By default Frank-Wolfe stops after this many iterations for each item of the budget."""
+"""The default maximum number of iterations per item of the budget."""
 
 TIE = 1e-6
-"""Cosines this close are equal (float32 tells no more); the first in the pool is taken."""
+"""Cosines this close are ties (the precision of float32); the lower row is taken."""
 
-STANDSTILL = 1e-6
-"""An iteration that takes off a smaller share of the residual than this moves by rounding only."""
+MIN_DECREASE = 1e-6
+"""A relative decrease of the residual below this is a rounding error."""
 
 ROUNDING = 1e-12
-"""A residual of this share of sigma, or an atom of this many nats, is rounding."""
+"""A residual below this share of sigma, or an atom below this many nats, is a rounding error."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BayesianCoreset(Strategy):
     """Frank-Wolfe on posterior atoms until it has found b distinct items (ACS-FW).
 
-    Frank-Wolfe comes back to the same items, so b iterations find fewer than b of them; the paper
-    queries these. Here it goes on until there are b, or until the residual no longer falls: in few
-    dimensions a handful of items stand in for the pool. What is still missing is topped up
-    with the largest <residual, a_j> / sigma_j (the largest sigma_j when the residual is nothing
-    but rounding; items without an atom last), and that is said.
+    Frank-Wolfe returns to the same items, so b iterations find fewer than b of them; the paper
+    queries these. Here it continues until there are b, or until the residual no longer decreases:
+    in few dimensions a handful of items represent the pool. The rest of the batch has the largest
+    <residual, a_j> / sigma_j (the largest sigma_j if the residual is a rounding error; items
+    without an atom last), and a warning is issued.
 
     Parameters
     ----------
     max_iterations : int, optional
-        When to stop looking; 10 * budget by default. Each is one pass, O(n K).
+        The maximum number of iterations, 10 * budget by default. Each is one pass, O(n K).
 
     Notes
     -----
     `weights` are those of Frank-Wolfe, scaled to a mean of 1 over the items it found; topped-up
     items weigh 1. (The paper sets all weights to 1 once the batch is known.) `scores` are
     <residual, a_j> / sigma_j when the item was first picked, as a share of sigma.
-
     """
 
     name: ClassVar[str] = "bayesian-coreset"
@@ -70,7 +69,7 @@ class BayesianCoreset(Strategy):
             check_whole(self.max_iterations, "max_iterations")
 
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
-        """Frank-Wolfe picks in order of first appearance, then the top-up."""
+        """Return Frank-Wolfe picks in order of first appearance, then the rest of the batch."""
         atoms = pool_posterior_atoms(pool)
         sigma_N = _norms(atoms)
         limit = self.max_iterations or ITERATIONS_PER_ITEM * budget
@@ -118,38 +117,38 @@ class _FrankWolfe:
         self.operator = operator
         self.sigma_N = sigma_N
         total, sigma = _total(operator), float(sigma_N.sum())
-        # Where no item has an atom, what is left of their sum is rounding.
+        # If no item has an atom, their sum is a rounding error.
         self.target = total / sigma if sigma > 0 else np.zeros_like(total)
         self.point = np.zeros_like(self.target)
         self.share_N = np.zeros(sigma_N.size)
         self.picks: list[int] = []
         self.pick_scores: list[float] = []
         self.iterations = 0
-        self.standing = False
+        self.stalled = False
 
     @property
     def relative_residual(self) -> float:
-        """||L - L(w)|| / ||L||; 0 where L is 0."""
+        """||L - L(w)|| / ||L||; 0 if L is 0."""
         return self._residual_norm() / (float(np.linalg.norm(self.target)) or 1.0)
 
     @property
     def finished(self) -> bool:
-        """Whether what is left of the residual is rounding."""
+        """Whether the residual is a rounding error."""
         return self._residual_norm() <= ROUNDING
 
     def _residual_norm(self) -> float:
         return float(np.linalg.norm(self.target - self.point))
 
     def _cosines(self) -> np.ndarray:
-        """<residual, a_j> / (||residual|| sigma_j); -inf for items without an atom."""
-        # A residual of unit length keeps its digits in float32, however small it has become.
+        """Return <residual, a_j> / (||residual|| sigma_j); -inf for items without an atom."""
+        # A residual of unit length does not lose precision in float32.
         direction = (self.target - self.point) / self._residual_norm()
         product_N = self.operator.correlate(direction)
         cosine_N = np.full(product_N.shape, -np.inf)
         return np.divide(product_N, self.sigma_N, out=cosine_N, where=self.sigma_N > 0)
 
     def step(self) -> bool:
-        """One iteration (Algorithm 1, lines 5 to 7); False when it changes nothing."""
+        """Run one iteration (Algorithm 1, lines 5 to 7); return False if it changes nothing."""
         if self.finished:
             return False
         self.iterations += 1
@@ -168,18 +167,18 @@ class _FrankWolfe:
         self.share_N *= 1.0 - gamma  # line 7, in shares: w_j = sigma c_j / sigma_j
         self.share_N[item] += gamma
         self.point = (1.0 - gamma) * self.point + gamma * vertex
-        self.standing = self._residual_norm() > (1.0 - STANDSTILL) * before
-        return not self.standing
+        self.stalled = self._residual_norm() > (1.0 - MIN_DECREASE) * before
+        return not self.stalled
 
     def weights(self, picks: np.ndarray) -> np.ndarray:
-        """The weights w_j of `picks`, with a mean of 1."""
+        """Return the weights w_j of `picks`, scaled to a mean of 1."""
         if picks.size == 0:
             return np.ones(0)
         weights = self.share_N[picks] / self.sigma_N[picks]
         return weights / weights.mean()
 
     def ranking(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a top-up is ranked by, and its score <residual, a_j> / (sigma sigma_j)."""
+        """Return the sort keys of further items, and scores <residual, a_j> / (sigma sigma_j)."""
         if self.finished:
             return self.sigma_N, np.zeros(self.sigma_N.size)
         cosine_N = self._cosines()
@@ -187,23 +186,23 @@ class _FrankWolfe:
         return np.round(cosine_N / TIE), score_N
 
     def outcome(self) -> str:
-        """How it ended, for the reader of a warning."""
+        """Return how the search ended, for a warning."""
         if not np.any(self.sigma_N):
             return "no item has an atom, as the posterior samples do not differ"
-        if self.finished or self.standing:
+        if self.finished or self.stalled:
             return f"{len(self.picks)} items already stand in for the whole pool"
         return f"{self.iterations} Frank-Wolfe iterations found {len(self.picks)} distinct items"
 
 
 def _norms(atoms: Atoms) -> np.ndarray:
-    """sigma_j = ||a_j||, with 0 for atoms that are rounding next to what the labels cause."""
+    """Return sigma_j = ||a_j||; 0 for atoms that are rounding errors."""
     sigma_N = np.sqrt(atoms.operator.norms_squared())
     variance_N = np.zeros_like(sigma_N) if atoms.variance_N is None else atoms.variance_N
     return np.where(sigma_N > np.maximum(ROUNDING, VANISHING * np.sqrt(variance_N)), sigma_N, 0.0)
 
 
 def _total(operator: Operator) -> np.ndarray:
-    """sum_j a_j in float64, also for float32 atoms: the residual is a small difference with it."""
+    """Return sum_j a_j in float64, as the residual is a small difference."""
     total = np.zeros(operator.atom_shape)
     for rows in row_chunks(operator.size, 8 * int(np.prod(operator.atom_shape))):
         chunk = operator.take(np.arange(rows.start, rows.stop))

@@ -22,29 +22,27 @@ from sabal.strategies.clustering import (
 )
 
 LINKAGE_ITEMS = 4096
-"""Average linkage holds all pairs, 67 MB at this size and 3.6 GB at 30,000."""
+"""Average linkage stores all pairs: 67 MB at this size, 3.6 GB for 30,000 items."""
 
 
 @dataclass(frozen=True)
 class ClusterMargin(Strategy):
     """The least certain items, spread over clusters (Citovsky et al. 2021, Algorithms 1 and 2).
 
-    The candidates * b items of the smallest margin p_(1) - p_(2) are clustered by their features.
-    Then the clusters, the smallest first, give one item each, round after round: the least certain
-    that is left (in the paper, a random one).
+    The candidates * b items with the smallest margin p_(1) - p_(2) are clustered by their features.
+    Then one item is taken from each cluster, the smallest cluster first, round after round: the
+    least certain one that is left (in the paper, a random one).
 
-    The paper clusters the whole pool once by average linkage, which takes memory quadratic in its
-    size. Here only what can be chosen is clustered: by average linkage up to 4,096 items, by
-    k-means (10 iterations from random items) beyond.
+    The paper clusters the whole pool once by average linkage, which takes quadratic memory. Here
+    only the candidates are clustered: up to 4,096 items by average linkage, and more by k-means (10
+    iterations from random items).
 
     Parameters
     ----------
     candidates : float
-        How many items are looked at, as a multiple of b (k_m / k_t in the paper).
+        The number of candidates, as a multiple of b (k_m / k_t in the paper).
     cluster_size : float
-        Items per cluster on average; takes the place of the paper's distance threshold, which it
-        sets by this number.
-
+        The mean number of items per cluster, in place of the paper's distance threshold.
     """
 
     name: ClassVar[str] = "cluster-margin"
@@ -64,7 +62,7 @@ class ClusterMargin(Strategy):
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Return the picks in order; scores are 1 - (p_(1) - p_(2))."""
         uncertainty_N = margin(pool.probs)
-        # The least certain first, so that ranks in a cluster are ranks by uncertainty.
+        # Least certain first, so that ranks in a cluster are ranks by uncertainty.
         rows_M = top_k(uncertainty_N, min(pool.size, int(self.candidates * budget)))
         points_MD, _ = normalized_points(take_rows(pool.features, rows_M), None)
         clusters = max(1, round(rows_M.size / self.cluster_size))
@@ -74,7 +72,7 @@ class ClusterMargin(Strategy):
         else:
             cluster_M = k_means(points_MD, clusters, rng, init="random", max_iter=10)
         size_C = np.bincount(cluster_M, minlength=clusters)
-        # Clusters of one size: by their least certain item.
+        # Clusters of equal size are ordered by their least certain item.
         first_C = np.full(clusters, rows_M.size)
         np.minimum.at(first_C, cluster_M, np.arange(rows_M.size))
         turns = (first_C[cluster_M], size_C[cluster_M], rank_in_group(cluster_M))

@@ -1,6 +1,6 @@
-"""Clusters of points, by scikit-learn: for TypiClust and Cluster-Margin.
+"""Clustering by scikit-learn, for TypiClust and Cluster-Margin.
 
-The features are brought to main memory as NumPy (one copy).
+The features are copied to main memory as NumPy arrays.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from sabal.core.arrays import Array, power_of_two, to_numpy
 from sabal.strategies.seeding import SquaredDistanceSampling
 
 FEW_CLUSTERS = 50
-"""Up to this many clusters by k-means over all items, beyond by mini-batches."""
+"""The maximum number of clusters for full k-means; mini-batches are used for more."""
 
 
 def normalized_points(features_ND: Array, labeled_LD: Array | None) -> tuple[np.ndarray, float]:
-    """Return pool, then labelled features, as one NumPy copy, and what they are divided by.
+    """Return pool features and labelled features as one NumPy array, and their unit.
 
-    Centred and of unit magnitude: scikit-learn's distances lose digits to a common offset, and
-    overflow for very large numbers.
+    They are centred and scaled to unit size, as scikit-learn's distances lose precision with a
+    common offset, and overflow for very large numbers.
     """
     unit = power_of_two(features_ND, labeled_LD)
     parts = [to_numpy(part) for part in (features_ND, labeled_LD) if part is not None]
@@ -33,12 +33,12 @@ def normalized_points(features_ND: Array, labeled_LD: Array | None) -> tuple[np.
 def k_means(
     points_MD: np.ndarray, clusters: int, rng: np.random.Generator, **given: object
 ) -> np.ndarray:
-    """Return the cluster of each point; some may be empty. `given` are options of KMeans."""
+    """Return the cluster of each point; clusters may be empty. `given` are options of KMeans."""
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
     seed = int(rng.integers(2**31))
-    # Where k-means starts depends on the order of the points: one that the pool's does not change.
+    # The start of k-means depends on the order of the points, so they are sorted first.
     direction_D = np.asarray(rng.standard_normal(points_MD.shape[1]), dtype=points_MD.dtype)
     order_M = np.argsort(points_MD @ direction_D, kind="stable")
     sorted_MD = points_MD[order_M]
@@ -51,25 +51,25 @@ def k_means(
         model = MiniBatchKMeans(n_init=1, batch_size=5000, **options)
     cluster_M = np.empty(order_M.size, dtype=np.int64)
     with python_warnings.catch_warnings():
-        # Fewer distinct points than clusters: some stay empty, and callers expect that.
+        # With fewer distinct points than clusters some stay empty, which callers handle.
         python_warnings.simplefilter("ignore", ConvergenceWarning)
         cluster_M[order_M] = model.fit(sorted_MD).labels_
     return cluster_M
 
 
 def _k_means_seeds(points_MD: np.ndarray, clusters: int, rng: np.random.Generator) -> np.ndarray:
-    """Return start centres by k-means++: scikit-learn's own take longer than all that follows."""
+    """Return start centres by k-means++; scikit-learn's own take longer than the clustering."""
     ones_M1 = np.ones((len(points_MD), 1), dtype=points_MD.dtype)
     seeds = SquaredDistanceSampling(ones_M1, points_MD)
     seeds.sample(clusters, rng)
     chosen = np.asarray(seeds.chosen, dtype=np.int64)
-    # Fewer distinct points than clusters: the rest are copies, and their clusters stay empty.
+    # With fewer distinct points than clusters the rest are copies with empty clusters.
     filled = np.resize(chosen, clusters) if chosen.size else np.zeros(clusters, dtype=np.int64)
     return points_MD[filled]
 
 
 def average_linkage(points_MD: np.ndarray, clusters: int) -> np.ndarray:
-    """Return the cluster of each point by agglomeration; holds the distances of all pairs."""
+    """Return the cluster of each point by average linkage; stores the distances of all pairs."""
     from scipy.cluster.hierarchy import ClusterWarning
     from sklearn.cluster import AgglomerativeClustering
 
@@ -77,13 +77,13 @@ def average_linkage(points_MD: np.ndarray, clusters: int) -> np.ndarray:
         return np.zeros(1, dtype=np.int64)
     model = AgglomerativeClustering(n_clusters=clusters, linkage="average")
     with python_warnings.catch_warnings():
-        # As many points as dimensions may look like distances, and are none.
+        # A square array of points may look like a distance matrix.
         python_warnings.simplefilter("ignore", ClusterWarning)
         return model.fit(points_MD).labels_.astype(np.int64)
 
 
 def rank_in_group(group_M: np.ndarray) -> np.ndarray:
-    """Return how many members of its group come before each."""
+    """Return the number of earlier members of the same group, for each member."""
     order_M = np.argsort(group_M, kind="stable")
     size_C = np.bincount(group_M)
     rank_M = np.empty(group_M.size, dtype=np.int64)

@@ -1,6 +1,6 @@
-"""`sabal`: the undecided part of the pool, covered item by item.
+"""`sabal`: cover the uncertain part of the pool, item by item.
 
-A batch that stands in for a pool item by item stands in for it in the mean, too.
+A batch that represents every item of a pool also represents its mean.
 
 Let item i of the pool be represented by the item c(i), in the batch or labelled before, that is
 nearest to it by the kernel k(i, j) = exp(-||h_i - h_j||^2 / 2 r^2), whose feature map is phi. With
@@ -9,13 +9,13 @@ masses u_i and the weights w_j = sum of u_i over the items i that j represents,
     ||sum_i u_i phi_i - sum_j w_j phi_j||^2 <= (sum_i u_i) (sum_i u_i ||phi_i - phi_c(i)||^2)
                                              = 2 (sum_i u_i) (sum_i u_i (1 - max_j k(i, j)))
 
-by the triangle inequality and Cauchy-Schwarz: what is left uncovered bounds the representation
-term of Problem 2 over kernel atoms, with weights that need no fit. This is not from the paper. The
+by the triangle inequality and Cauchy-Schwarz: the uncovered mass bounds the representation term of
+Problem 2 over kernel atoms, with weights that need no fit. This is not from the paper. The
 bound is that of CRAIG (Mirzasoleiman et al. 2020); covering by a kernel is MaxHerding (Bae et al.
 2024), and with uncertainties as masses Uncertainty Herding (Bae et al. 2025).
 
-What is covered is a submodular function of the batch: greedy picks reach 1 - 1/e of the best
-(Nemhauser et al. 1978), and a gain that was computed once bounds it from above ever after.
+The covered mass is a submodular function of the batch: greedy picks reach 1 - 1/e of the optimum
+(Nemhauser et al. 1978), and an old gain is an upper bound on the current one.
 """
 
 from __future__ import annotations
@@ -49,40 +49,40 @@ from sabal.strategies.base import Strategy, make_selection
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 
 MIN_RADIUS = 1e-6
-"""As a multiple of the measured one: far below it, an item covers nothing but itself."""
+"""The minimum `radius`; far below 1 an item covers only itself."""
 
 SAMPLE = 8192
-"""So many items stand for a larger pool: enough for what a batch can tell apart."""
+"""The size of the sample that represents a larger pool."""
 
 SAMPLED_PER_PICK = 3
-"""At least so many for every item of the batch."""
+"""The minimum size of the sample per item of the batch."""
 
 NEAREST_OF = 512
-"""How many items the radius is taken over."""
+"""The number of items that the radius is measured on."""
 
 RANDOM_BATCHES = 5
-"""How many random batches the evidence compares with."""
+"""The number of random batches in the evidence."""
 
 ROUNDING = 1e-12
-"""Squared distances below this share of the squared norms are rounding."""
+"""Squared distances below this share of the squared norms are rounding errors."""
 
 MAX_ROUNDING = 1e-3
-"""Of an exponent of the kernel: beyond, single precision would decide what is near."""
+"""The largest rounding error of a kernel exponent for which float32 is used."""
 
 BLOCK_BYTES = 3 * 2**20
-"""Rows of the kernel that are computed at a time."""
+"""Bytes of kernel rows computed at a time."""
 
 MIN_BLOCK = 32
-"""Rows below which a product of matrices does not pay."""
+"""The minimum number of rows of a matrix product."""
 
 MAX_KEPT = 256
-"""A row that counts at more points than this is computed anew when it is needed again."""
+"""A row with more relevant points than this is recomputed when it is needed again."""
 
 SHORT = 64
-"""A row that counts at so few points is kept in any case."""
+"""A row with at most this many relevant points is always kept."""
 
-NOTHING = 1e-7
-"""A gain below this share of the whole mass is rounding."""
+MIN_GAIN = 1e-7
+"""A gain below this share of the whole mass is a rounding error."""
 
 NO_FEATURES = "there are no features: items are told apart by their predictions alone"
 CERTAIN = "the model is certain of every item: all are covered alike"
@@ -94,18 +94,17 @@ ALL_EQUAL = (
 
 @dataclass(frozen=True, kw_only=True)
 class Sabal(Strategy):
-    """The default: cover the undecided part of the pool, item by item.
+    """The default strategy: cover the uncertain part of the pool, item by item.
 
-    Each item counts by its uncertainty, and is represented by the nearest item of the batch or of
-    what is labelled. With features alone (no model yet) the batch covers the whole pool.
+    Each item is weighted by its uncertainty, and represented by the nearest item that is in the
+    batch or labelled. With features alone (no model yet) the batch covers the whole pool.
 
     Parameters
     ----------
     uncertainty : str, optional
-        What makes an item count; by default "margin", or the predictive variance of a regression.
+        The weight of an item; "margin" by default, or the predictive variance of a regression.
     radius : float, optional
-        The reach of an item, as a multiple of what the labels to come can tell apart (1).
-
+        The radius of the kernel, as a multiple of the measured resolution; 1 by default.
     """
 
     name: ClassVar[str] = "sabal"
@@ -127,8 +126,8 @@ class Sabal(Strategy):
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
         """Cover the pool.
 
-        A pool of more than `SAMPLE` items, and `SAMPLED_PER_PICK` for every pick, is represented by
-        a sample of these, drawn by uncertainty: one pass over the pool, and then none.
+        A pool of more than `SAMPLE` items, and `SAMPLED_PER_PICK` per pick, is represented by a
+        sample of that size, drawn by uncertainty in one pass over the pool.
         """
         count = max(SAMPLE, SAMPLED_PER_PICK * budget)
         sample = pool.sample(self.uncertainty, count, int(rng.integers(2**63)))
@@ -188,18 +187,17 @@ class Cover:
     Attributes
     ----------
     gains : array
-        What each pick covered that was not covered before, as a share of the whole mass.
+        The mass newly covered by each pick, as a share of the whole mass.
     weights : array
-        The mass that each of them represents, 1 on average.
+        The mass that each pick represents, 1 on average.
     before, after : float
         The covered share without and with the batch.
     others : array
-        The covered share with each of some other batches in its place.
+        The covered share with each of some other batches instead.
     rows : int
-        How many rows of the kernel were computed.
+        The number of kernel rows computed.
     idle : int
-        How many of the picks cover nothing more, for want of items that would.
-
+        The number of picks that cover nothing more.
     """
 
     indices: np.ndarray
@@ -213,19 +211,18 @@ class Cover:
 
 
 class Coverage:
-    """Points with masses, and how well each of them is covered.
+    """Points with masses, and the covered share of each.
 
     Parameters
     ----------
     points_MD : array
-        Features, centred (a product of matrices loses digits to an offset).
+        Centred features (matrix products lose precision with an offset).
     mass_M : array
-        What each counts; not all zero.
+        Their masses; not all zero.
     labeled_LD : array or None
-        Features of what is labelled, with the same offset taken off.
+        Features of the labelled items, with the same offset subtracted.
     radius : float
-        r, the distance over which one item speaks for another.
-
+        r, the radius of the kernel.
     """
 
     def __init__(
@@ -249,7 +246,7 @@ class Coverage:
         return float(self._mass_M @ self.covered_M)
 
     def share_with(self, indices: np.ndarray) -> float:
-        """Return the share that would be covered with some more points."""
+        """Return the share that would be covered with further points."""
         covered_M = self.covered_M
         for start in range(0, indices.size, self.block):
             part = indices[start : start + self.block]
@@ -257,22 +254,22 @@ class Coverage:
         return float(self._mass_M @ covered_M)
 
     def greedy(self, budget: int, others: Sequence[np.ndarray] = ()) -> Cover:
-        """Return the batch that takes the best point at every pick; of equal ones, the lower.
+        """Return a batch by greedy picks; the lower point on ties.
 
-        `others` are batches whose share in its place is reported. A heap holds a bound on every
-        gain. The first in it is picked if its gain is up to date; if not, it is computed again
+        The share that the batches `others` would cover is reported. A heap has a bound on every
+        gain. Its first point is picked if the gain is current; otherwise the gain is computed again
         (lazy greedy: Minoux 1978).
         """
         before = self.share
         bound_M = np.empty(self._mass_M.size)
         kept = _KeptRows(self, bound_M)
-        shares = self._look(bound_M, kept, others)
+        shares = self._initial_gains(bound_M, kept, others)
         heap = [(-gain, j, -1) for j, gain in enumerate(bound_M.tolist())]
         heapq.heapify(heap)
         owner_M = np.full(bound_M.size, -1)
         picks: list[int] = []
         gains: list[float] = []
-        while heap and len(picks) < budget and -heap[0][0] > NOTHING:
+        while heap and len(picks) < budget and -heap[0][0] > MIN_GAIN:
             negative, j, known = heap[0]
             near, kernel = kept.row(j)
             if known == len(picks):
@@ -287,7 +284,7 @@ class Coverage:
                 bound_M[j] = min(-negative, gain)
                 heapq.heapreplace(heap, (-bound_M[j], j, len(picks)))
         idle = budget - len(picks)
-        # Where everything is covered, what counts most is worth a second look.
+        # If everything is covered, the rest of the batch has the largest masses.
         left_M = self._mass_M.astype(np.float64)
         left_M[picks] = -1.0
         picks, gains = [*picks, *top_k(left_M, idle).tolist()], [*gains, *[0.0] * idle]
@@ -302,12 +299,12 @@ class Coverage:
             idle=idle,
         )
 
-    def _look(
+    def _initial_gains(
         self, gain_M: np.ndarray, kept: _KeptRows, batches: Sequence[np.ndarray]
     ) -> np.ndarray:
-        """Fill in the gain of every point, and return the share that each batch would cover.
+        """Compute the gain of every point, and return the share that each batch would cover.
 
-        Rows that are short enough, for much is labelled, are kept.
+        Short rows, which are common if many items are labelled, are kept.
         """
         covered = [self.covered_M.copy() for _ in batches]
         for start in range(0, gain_M.size, self.block):
@@ -347,15 +344,15 @@ class Coverage:
         exponents_KM -= self._halves_M
         kernel_KM = to_numpy(exponents_KM)
         np.exp(kernel_KM, out=kernel_KM)
-        # Rounding may put a point at less than no distance from another.
+        # Rounding may make a distance negative.
         return np.minimum(kernel_KM, 1.0, out=kernel_KM)
 
 
 class _KeptRows:
-    """Rows of the kernel, of each what is above the covering so far.
+    """Kernel rows, each reduced to the points where it exceeds the current cover.
 
-    The rest of a row never counts again, and it soon is most of it: one point in t is nearer to a
-    candidate than to each of t items that are labelled or in the batch.
+    The other points of a row never matter again, and soon they are most of it: about one point in t
+    is nearer to a candidate than to all of t items that are labelled or in the batch.
     """
 
     def __init__(self, coverage: Coverage, bound_M: np.ndarray) -> None:
@@ -366,7 +363,7 @@ class _KeptRows:
         self.computed = 0
 
     def row(self, j: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return where the row of point j, of the largest bound, counts, and its values there."""
+        """Return the relevant points of the row of j, which has the largest bound, and values."""
         if self._missing_M[j]:
             self._compute()
         near, kernel = self._rows[j]
@@ -375,8 +372,8 @@ class _KeptRows:
         return self._rows[j]
 
     def _compute(self) -> None:
-        """Compute a block of missing rows, largest bounds first, in place of those too long."""
-        # Longer ones of before are gone already.
+        """Compute a block of missing rows, largest bounds first, and drop long rows."""
+        # Long rows of earlier blocks have been dropped already.
         long = [j for j in self._latest if self._rows[j][0].size > MAX_KEPT]
         for j in long:
             del self._rows[j]
@@ -389,7 +386,7 @@ class _KeptRows:
         self.computed += wanted.size
 
     def keep(self, indices: np.ndarray, rows_KM: np.ndarray, limit: int) -> None:
-        """Keep those of the rows that count at no more than `limit` points."""
+        """Keep the rows with at most `limit` relevant points."""
         above_KM = rows_KM > self._coverage.covered_M
         for k in np.flatnonzero(above_KM.sum(axis=1) <= limit):
             near = np.flatnonzero(above_KM[k]).astype(np.int32)
@@ -404,10 +401,10 @@ def _half_squares(points_MD: Array) -> Array:
 def resolution(
     points_MD: Array, labeled_LD: Array | None, budget: int, rng: np.random.Generator
 ) -> float:
-    """Return how finely the labels to come can tell a pool apart; 0 if all items are equal.
+    """Return the distance that a batch of this size can resolve; 0 if all items are equal.
 
     This is the median distance of an item to the nearest of the labelled ones and `budget` random
-    ones. It shrinks as labels come in: each speaks for a smaller neighbourhood than the one before.
+    ones. It decreases with the number of labels, as each represents a smaller neighbourhood.
     """
     size = points_MD.shape[0]
     order = rng.permutation(size)
@@ -419,13 +416,13 @@ def resolution(
     if labeled_LD is not None:
         all_rows = np.arange(labeled_LD.shape[0])
         squares_Q = np.minimum(squares_Q, _nearest_squares(asked_QD, labeled_LD, all_rows))
-    # Nearer than rounding is equal.
+    # Distances below the rounding error are zero.
     apart_Q = squares_Q > ROUNDING * np.mean(row_norms_squared(asked_QD))
     return float(np.sqrt(np.median(squares_Q[apart_Q]))) if apart_Q.any() else 0.0
 
 
 def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray) -> np.ndarray:
-    """Return the squared distance of each point to the nearest of some rows of the others."""
+    """Return the squared distance of each point to the nearest of some rows of `others_ED`."""
     nearest_Q = np.full(len(asked_QD), np.inf)
     for part in row_chunks(rows_R.size, 8 * len(asked_QD), CACHE_BYTES):
         part_ED = to_float64_numpy(take_rows(others_ED, rows_R[part]))
@@ -435,12 +432,12 @@ def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray)
 
 
 def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None, float]:
-    """Return both less the mean of the first, and the unit that they are divided by.
+    """Return both arrays, centred by the mean of the first and scaled, and the unit.
 
-    A product of matrices loses digits to an offset, and overflows for very large numbers.
+    Matrix products lose precision with an offset, and overflow for very large numbers.
     """
     unit = power_of_two(features_MD, labeled_LD)
-    # The sample is a copy of ours.
+    # The sample is a copy, so it can be changed in place.
     points_MD = features_MD
     points_MD /= unit
     size = points_MD.shape[0]
@@ -455,7 +452,7 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
 def _precise(
     points_MD: Array, labeled_LD: Array | None, reach: float
 ) -> tuple[Array, Array | None]:
-    """Return both in double precision, if single precision is too coarse for `reach`."""
+    """Return both arrays in double precision if `reach` requires it."""
     xp = namespace(points_MD)
     largest = max(
         float(np.max(row_norms_squared(each)))

@@ -19,17 +19,17 @@ from sabal.core.arrays import (
 )
 
 TIE = 1e-8
-"""Gains this close (relatively) are equal: rounding must not tell duplicates apart."""
-FALL = 1e-5
-"""Updates subtract: once the largest blocks fell to this share, all are computed afresh."""
+"""Gains with a relative difference below this are ties, so that duplicates are equal."""
+REBUILD_SHARE = 1e-5
+"""Updates subtract: once the largest block has shrunk to this share, all are recomputed."""
 CACHE_BYTES = 2**21
-"""Blocks are updated a cacheful at a time: there is little work per entry."""
+"""Blocks are updated in pieces that fit in the cache, as there is little work per entry."""
 
 
-class Search:
-    """Algorithm 1 from M_0 on, over the items at `candidates`; indices are among these.
+class TraceSearch:
+    """Algorithm 1 from M_0 on, over the items at `candidates`; indices refer to these.
 
-    Keeps K = M^{-1} and Q = M^{-1} F M^{-1} as items come (sign 1) and go (sign -1).
+    Updates K = M^{-1} and Q = M^{-1} F M^{-1} as items are added (sign 1) and removed (sign -1).
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Search:
         n = len(probs_NC)
         self.ridge = ridge
         self.labeled_CC = probs_NC.T @ probs_NC / -n
-        np.fill_diagonal(self.labeled_CC, (probs_NC * others(probs_NC)).mean(axis=0))
+        np.fill_diagonal(self.labeled_CC, (probs_NC * complement(probs_NC)).mean(axis=0))
         self.labeled_DD = to_float64_numpy(namespace(h_LD).matrix_transpose(h_LD) @ h_LD)
         self.fisher_PP = np.kron(self.labeled_CC, self.labeled_DD)
         _add_information(self.fisher_PP, h_ND, probs_NC)
@@ -53,18 +53,18 @@ class Search:
         self._rebuild([])
 
     def trace(self) -> float:
-        """tr(M^{-1} F)."""
+        """Return tr(M^{-1} F)."""
         return float(np.vdot(self.k_PP, self.fisher_PP))
 
-    def forward(self, most: int) -> tuple[np.ndarray, np.ndarray]:
-        """Up to `most` items, each the one that takes most off the trace, and what that was."""
+    def forward(self, count: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return up to `count` greedy picks, and the decrease of the trace with each."""
         open_N = np.ones(len(self.probs_NC), dtype=bool)
         blocks = _Blocks(self.h_ND, self.probs_NC, self.k_PP, self.q_PP)
         peak = blocks.peak()
         chosen: list[int] = []
         gains: list[float] = []
-        while len(chosen) < min(most, len(open_N)):
-            if blocks.peak() < FALL * peak:
+        while len(chosen) < min(count, len(open_N)):
+            if blocks.peak() < REBUILD_SHARE * peak:
                 self._rebuild(chosen)
                 blocks = _Blocks(self.h_ND, self.probs_NC, self.k_PP, self.q_PP)
                 peak = blocks.peak()
@@ -78,34 +78,34 @@ class Search:
         return np.array(chosen), np.array(gains)
 
     def backward(self, chosen: np.ndarray, budget: int) -> np.ndarray:
-        """Positions in `chosen` of what is left when the least missed goes until `budget` are.
+        """Remove items that increase the trace least; return the positions of `budget` items.
 
-        Of items that are missed equally, the one picked last goes.
+        The item picked last is removed on ties.
         """
         kept = np.arange(len(chosen))
         if len(chosen) <= budget:
             return kept
-        # The least missed have small blocks: computed afresh they carry no error of large ones.
+        # Small blocks decide here; recomputed, they have no errors of earlier, large blocks.
         self._rebuild(chosen)
         blocks = _Blocks(take_rows(self.h_ND, chosen), self.probs_NC[chosen], self.k_PP, self.q_PP)
         while len(kept) > budget:
             losses_M = blocks.losses(kept)
-            least = np.flatnonzero(losses_M <= losses_M.min() + TIE * abs(losses_M.min()))[-1]
-            blocks.update(*self._step(chosen[kept[least]], -1.0), -1.0)
-            kept = np.delete(kept, least)
+            worst = np.flatnonzero(losses_M <= losses_M.min() + TIE * abs(losses_M.min()))[-1]
+            blocks.update(*self._step(chosen[kept[worst]], -1.0), -1.0)
+            kept = np.delete(kept, worst)
         return kept
 
     def _rebuild(self, chosen: Sequence[int] | np.ndarray) -> None:
-        """K and Q from the labelled and the chosen items, by inversion."""
-        self.k_PP = self.q_PP = np.empty(0)  # room for the new ones
+        """Compute K and Q from the labelled and the chosen items, by inversion."""
+        self.k_PP = self.q_PP = np.empty(0)  # frees memory for the new ones
         self.k_PP = _inverse(self._m(np.asarray(chosen, dtype=np.int64)))
         self.q_PP = self.k_PP @ self.fisher_PP @ self.k_PP
 
     def _m(self, chosen: np.ndarray) -> np.ndarray:
-        """M = lambda I + sum of I(x) over labelled and chosen items.
+        """Return M = lambda I + sum of I(x) over labelled and chosen items.
 
-        No I(x) sees a shift of all classes alike, so that any value there leaves the trace as it
-        is: 1 more than lambda keeps rounding from growing with lambda^{-2}.
+        I(x) is zero for a common shift of all classes, so the value of M there does not change the
+        trace: lambda + 1 avoids rounding errors that grow with lambda^{-2}.
         """
         classes, width = len(self.labeled_CC), len(self.labeled_DD)
         m_PP = np.kron(self.labeled_CC, self.labeled_DD)
@@ -115,10 +115,10 @@ class Search:
         return m_PP
 
     def _step(self, item: int, sign: float) -> tuple[np.ndarray, np.ndarray]:
-        """Add or remove an item; U and Y: K falls by sign U U', Q by sign (U Y' + Y U').
+        """Add or remove an item; return U and Y: K -= sign U U', Q -= sign (U Y' + Y U').
 
         With V = B (x) h and R R' = (I + sign V'KV)^{-1}, U = K V R and Y = Q V R - sign/2 U U'FU,
-        for K F U = Q V R. As B sqrt(p) = 0, the first eigenvector of V'KV is no direction.
+        for K F U = Q V R. As B sqrt(p) = 0, the first eigenvector of V'KV is not used.
         """
         h_D, p_C = to_float64_numpy(self.h_ND[item]), self.probs_NC[item]
         classes, width = len(p_C), len(h_D)
@@ -145,7 +145,7 @@ class Search:
 class _Blocks:
     """A = V'KV and G = V'QV of every item, V = B (x) h, B = diag(sqrt p) - p sqrt(p)'.
 
-    As V V' = I(x), they are all that the trace has to know of an item (Woodbury).
+    As V V' = I(x), the trace depends on an item only through these (Woodbury).
     """
 
     def __init__(
@@ -162,7 +162,7 @@ class _Blocks:
             self._summarise(rows)
 
     def update(self, u_PJ: np.ndarray, y_PJ: np.ndarray, sign: float) -> None:
-        """Follow a step of K and Q, with one product over the features."""
+        """Update the blocks after a step of K and Q, with one product over the features."""
         n, classes = self.probs_NC.shape
         width, directions = self.h_ND.shape[1], u_PJ.shape[1]
         both_CDJ = np.hstack([u_PJ, y_PJ]).reshape(classes, width, -1)
@@ -180,24 +180,25 @@ class _Blocks:
             self._summarise(rows)
 
     def peak(self) -> float:
-        """The largest tr G: what the best item would take off the trace to first order."""
+        """Return the largest tr G: to first order, the decrease of the trace by the best item."""
         return float(self.g_N.max())
 
     def contenders(self, open_N: np.ndarray) -> np.ndarray:
-        """The open items that may have the largest gain: a bound rules out the others.
+        """Return the open items that may have the largest gain; bounds exclude the others.
 
-        1 / (1 + a) is convex, so that by Jensen's inequality the gain is at least
-        tr(G)^2 / (tr G + tr AG). The same for tr[(I + A)^{-1} AG], which is what tr G exceeds the
-        gain by, says that it is at most tr G - tr(AG)^2 / (tr AG + tr AAG). Not from the paper.
+        1 / (1 + a) is convex, so by Jensen's inequality the gain is at least
+        tr(G)^2 / (tr G + tr AG). The same bound for tr[(I + A)^{-1} AG], the difference of tr G and
+        the gain, shows that the gain is at most tr G - tr(AG)^2 / (tr AG + tr AAG). Not from the
+        paper.
         """
-        least_N = self.g_N * (self.g_N / (self.g_N + self.ag_N))
-        most_N = self.g_N - self.ag_N * (self.ag_N / (self.ag_N + self.aag_N))
-        found = np.flatnonzero(open_N & (most_N >= (1.0 - 1e-6) * least_N[open_N].max()))
-        # Where every gain is rounding, of either sign, so are the bounds: they rule out nobody.
+        lower_N = self.g_N * (self.g_N / (self.g_N + self.ag_N))
+        upper_N = self.g_N - self.ag_N * (self.ag_N / (self.ag_N + self.aag_N))
+        found = np.flatnonzero(open_N & (upper_N >= (1.0 - 1e-6) * lower_N[open_N].max()))
+        # If all gains are rounding errors the bounds are, too, and may exclude all items.
         return found if found.size else np.flatnonzero(open_N)
 
     def gains(self, items: np.ndarray) -> np.ndarray:
-        """tr[(I + A)^{-1} G]: what adding an item takes off the trace."""
+        """Return tr[(I + A)^{-1} G], the decrease of the trace by adding each item."""
         identity_CC = np.eye(self.a_NCC.shape[1])
         result_M = np.empty(len(items))
         for rows in row_chunks(len(items), 8 * 4 * identity_CC.size, CACHE_BYTES):
@@ -206,7 +207,7 @@ class _Blocks:
         return result_M
 
     def losses(self, items: np.ndarray) -> np.ndarray:
-        """tr[(I - A)^{-1} G]: what removing an item puts on it; I - A may be near singular."""
+        """Return tr[(I - A)^{-1} G], the increase by removing each item (may be near singular)."""
         result_M = np.empty(len(items))
         for rows in row_chunks(len(items), 8 * 4 * self.a_NCC[0].size, CACHE_BYTES):
             values_MC, vectors_MCC = np.linalg.eigh(self.a_NCC[items[rows]])
@@ -216,22 +217,22 @@ class _Blocks:
         return result_M
 
     def _times_b(self, x_NCK: np.ndarray, rows: slice) -> np.ndarray:
-        """B'x: sqrt(p_c) (x_c - sum_y p_y x_y)."""
+        """Return B'x: sqrt(p_c) (x_c - sum_y p_y x_y)."""
         centred_NCK = x_NCK - self.probs_NC[rows][:, None, :] @ x_NCK
         centred_NCK *= self.roots_NC[rows][:, :, None]
         return centred_NCK
 
     def _summarise(self, rows: slice) -> None:
-        """The traces of G, AG and AAG, above 0 but for rounding."""
-        a_NCC, g_NCC, least = self.a_NCC[rows], self.g_NCC[rows], np.finfo(np.float64).tiny
+        """Compute the traces of G, AG and AAG, which are positive except for rounding."""
+        a_NCC, g_NCC, tiny = self.a_NCC[rows], self.g_NCC[rows], np.finfo(np.float64).tiny
         ag_NCC = a_NCC @ g_NCC
-        self.g_N[rows] = np.maximum(np.einsum("ncc->n", g_NCC), least)
-        self.ag_N[rows] = np.maximum(np.einsum("ncc->n", ag_NCC), least)
+        self.g_N[rows] = np.maximum(np.einsum("ncc->n", g_NCC), tiny)
+        self.ag_N[rows] = np.maximum(np.einsum("ncc->n", ag_NCC), tiny)
         self.aag_N[rows] = np.maximum(np.einsum("ncd,ncd->n", a_NCC, ag_NCC), 0.0)
 
 
 def _quadratic(h_ND: Array, matrix_PP: np.ndarray, classes: int) -> np.ndarray:
-    """(I (x) h)' matrix (I (x) h) of every row, a row of class blocks at a time."""
+    """Return (I (x) h)' matrix (I (x) h) of every row, a row of class blocks at a time."""
     xp = namespace(h_ND)
     n, width = h_ND.shape
     result_NCC = np.empty((n, classes, classes))
@@ -250,7 +251,7 @@ def _add_information(total_PP: np.ndarray, h_ND: Array, probs_NC: np.ndarray) ->
     total_CDCD = total_PP.reshape(classes, width, classes, width)
     for rows in row_chunks(len(probs_NC), 8 * 2 * classes * width):
         h, p = h_ND[rows], probs_NC[rows]
-        rest_NC = others(p)
+        rest_NC = complement(p)
         for c in range(classes):
             row_NC = -p[:, c : c + 1] * p[:, c:]
             row_NC[:, 0] = p[:, c] * rest_NC[:, c]
@@ -261,7 +262,7 @@ def _add_information(total_PP: np.ndarray, h_ND: Array, probs_NC: np.ndarray) ->
 
 
 def _inverse(m_PP: np.ndarray) -> np.ndarray:
-    """The inverse of a positive definite matrix, which is overwritten."""
+    """Return the inverse of a positive definite matrix, which is overwritten."""
     from scipy.linalg import cho_factor, cho_solve
 
     factor = cho_factor(m_PP.T, lower=True, overwrite_a=True, check_finite=False)
@@ -269,11 +270,11 @@ def _inverse(m_PP: np.ndarray) -> np.ndarray:
     return cho_solve(factor, identity_PP, overwrite_b=True, check_finite=False).T
 
 
-def others(probs_NC: np.ndarray) -> np.ndarray:
-    """1 - p without cancellation, so that p (1 - p) is right for p near 1."""
+def complement(probs_NC: np.ndarray) -> np.ndarray:
+    """Return 1 - p without cancellation, so that p (1 - p) is accurate for p near 1."""
     return probs_NC @ (1.0 - np.eye(probs_NC.shape[1]))
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """The eigenvalues of I - A are above 0, but for rounding."""
+    """Clip the eigenvalues of I - A, which are positive except for rounding."""
     return np.maximum(values, 1e-12)

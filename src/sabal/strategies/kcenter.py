@@ -1,7 +1,7 @@
 """k-center: each pick is the item furthest from all centres so far.
 
-A distance to the nearest pick can only shrink, so an old one bounds today's from above, and most
-items need no new one for most picks. That replaces a pass over the pool per pick, exactly.
+The distance to the nearest pick never increases, so an old distance is an upper bound, and few
+items need a new one for each pick. The result is the same as with a pass over the pool per pick.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from sabal.sparse.operators import Dense
 from sabal.strategies.base import Strategy, make_selection
 
 CANDIDATES, CENTRES = 2048, 1024
-"""How many items are picked among at a time, and centres that one product compares with."""
+"""The number of candidates per round, and of centres per matrix product."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class KCenter(Strategy):
     """Furthest first: each pick is the item furthest from all centres so far (Euclidean).
 
     The greedy 2-approximation of the k-centre problem (Sener & Savarese 2018, Algorithm 1).
-    Labelled items are the first centres. Without any the first centre is drawn at random, as is
-    usual; its score is the covering radius that it leaves.
+    Labelled items are the first centres. Without any the first centre is drawn at random; its score
+    is the covering radius after it.
     """
 
     name: ClassVar[str] = "kcenter"
@@ -49,7 +49,7 @@ class KCenter(Strategy):
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Return the picks in order; scores are distances to the nearest centre when picked."""
         labeled_LD = pool.labeled_features if pool.has("labeled_features") else None
-        # One pick more than asked for: its distance is how far the batch leaves any item.
+        # The distance of one further pick is the covering radius of the batch.
         search = _FurthestFirst(pool.features, labeled_LD, min(budget + 1, pool.size))
         if labeled_LD is None:
             search.choose(int(rng.integers(pool.size)))
@@ -66,21 +66,21 @@ class KCenter(Strategy):
 class _FurthestFirst:
     """Furthest first with lazy distances.
 
-    bound_N holds the squared distance of each item to the nearest of the first seen_N[j] centres
-    (-inf once chosen): an upper bound. A round refreshes the items with the largest bounds, each
-    against the centres it has not seen, and picks among them for as long as the best of them
-    beats every other item's bound. All others wait, often for ever.
+    `bound_N` is the squared distance of each item to the nearest of the first `seen_N` centres
+    (-inf once chosen), an upper bound. A round updates the items with the largest bounds, each with
+    the centres it has not been compared with, and picks among them while the best of them exceeds
+    the bounds of all other items. Other items are not updated.
 
-    The nearest centre is found by a matrix product in the caller's library; the distance to it is
-    then computed from differences in float64, so that copies of a centre are at exactly 0, equal
-    distances are equal, and bounds are bounds in every library and dtype.
+    The nearest centre is found by a matrix product in the caller's library. The distance to it is
+    computed from differences in float64, so that duplicates of a centre have distance 0, equal
+    distances are ties, and bounds hold in every library and dtype.
     """
 
     def __init__(self, features_ND: Array, labeled_LD: Array | None, picks: int) -> None:
         n, dimensions = features_ND.shape
         self.features_ND = features_ND
         self.unit = power_of_two(features_ND, labeled_LD)
-        # ||x||^2 - 2 x.c + ||c||^2 loses digits to an offset that all features share.
+        # ||x||^2 - 2 x.c + ||c||^2 loses precision with a common offset of the features.
         self.mean_D = Dense(features_ND).combine(np.full(n, 1.0 / n)) / self.unit
         self.count = 0 if labeled_LD is None else labeled_LD.shape[0]
         self.centres_ED = np.empty((self.count + picks, dimensions))
@@ -100,7 +100,7 @@ class _FurthestFirst:
         self.bound_N[item] = -np.inf
 
     def run(self) -> None:
-        """Make one pass over the pool, then rounds until all is picked."""
+        """Make one pass over the pool, then rounds until all picks are made."""
         n, dimensions = self.features_ND.shape
         for rows in row_chunks(n, 8 * (3 * dimensions + CENTRES)):
             self._refresh(np.arange(rows.start, rows.stop))
@@ -114,7 +114,7 @@ class _FurthestFirst:
 
         others_N = self.bound_N.copy()
         others_N[rows_K] = -np.inf
-        # Of equally far items the first is taken: an equal bound outside counts if it is earlier.
+        # The lower row wins ties, so an equal bound outside counts if its row is lower.
         rival = int(np.argmax(others_N))
         bound = others_N[rival]
         block_KD = self._refresh(rows_K)
@@ -129,14 +129,14 @@ class _FurthestFirst:
             self.bound_N[rows_K], self.seen_N[rows_K] = bound_K, self.count
             able_K = bound_K >= bound
             if 2 * np.count_nonzero(able_K) < able_K.size:
-                # Most cannot be picked in this round any more: stop carrying them along.
+                # Most rows cannot be picked in this round any more, and are dropped.
                 rows_K, block_KD, bound_K = rows_K[able_K], block_KD[able_K], bound_K[able_K]
 
     def _refresh(self, rows_K: np.ndarray) -> np.ndarray:
-        """Bring the bounds of `rows_K` up to date; their features, in float64 and in `unit`s."""
+        """Update the bounds of `rows_K`; return their features in float64, divided by `unit`."""
         xp = namespace(self.features_ND)
         block_KD = np.empty((rows_K.size, self.mean_D.size))
-        # Rows that have waited about equally long share a product.
+        # Rows with similar numbers of new centres share a product.
         by_age_K = np.argsort(self.seen_N[rows_K], kind="stable")
         for group in np.array_split(by_age_K, min(8, rows_K.size)):
             rows = rows_K[group]

@@ -1,4 +1,4 @@
-"""PowerBALD: a batch drawn by the power of a score, as cheap as its top b and less redundant."""
+"""PowerBALD: a batch sampled by a power of a score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sabal.errors import InputError
 from sabal.pools.pool import ArrayPool
 from sabal.predictions.uncertainty import entropy, margin, most_informative
 from sabal.selection import Selection
-from sabal.strategies.bald import NOTHING, why_zero
+from sabal.strategies.bald import MIN_SCORE, why_zero
 from sabal.strategies.base import Strategy, make_selection
 
 SCORES = ("mutual-information", "entropy", "margin")
@@ -21,10 +21,10 @@ SCORES = ("mutual-information", "entropy", "margin")
 
 @dataclass(frozen=True, kw_only=True)
 class PowerBald(Strategy):
-    """Draws b items without replacement, an item with probability proportional to score^power.
+    """Draws b items without replacement, with probabilities proportional to score^power.
 
-    The top b of `log score + Gumbel noise / power` is such a draw (the Gumbel-top-k trick): a
-    batch as cheap as BALD's and less redundant. `scores` of the answer are the plain scores.
+    The top b of `log score + Gumbel noise / power` is such a draw (the Gumbel-top-k trick). It is
+    as cheap as BALD and less redundant. The `scores` of the selection are the plain scores.
 
     Parameters
     ----------
@@ -32,7 +32,6 @@ class PowerBald(Strategy):
         Large values approach the top b of the score, small ones a uniform draw.
     score : {"mutual-information", "entropy", "margin"}
         "mutual-information" is PowerBALD proper, and needs log_probs.
-
     """
 
     name: ClassVar[str] = "power-bald"
@@ -49,13 +48,13 @@ class PowerBald(Strategy):
 
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
         """Return the top b of perturbed scores; items of score 0 come last, in random order."""
-        # log s + g / power, multiplied by power where power < 1: the order is the same, and
-        # neither a very small nor a very large power overflows.
+        # log s + g / power, multiplied by power if power < 1: the order is the same, without
+        # overflow for very small or very large powers.
         scale = max(self.power, 1.0)
         noise_N = rng.gumbel(size=pool.size) / scale
 
         def perturbed(score_N: np.ndarray) -> np.ndarray:
-            log_N = np.log(score_N, out=np.full(score_N.size, -np.inf), where=score_N > NOTHING)
+            log_N = np.log(score_N, out=np.full(score_N.size, -np.inf), where=score_N > MIN_SCORE)
             return noise_N + self.power / scale * log_N
 
         items, score = self._scores(pool, budget, perturbed)
@@ -63,7 +62,7 @@ class PowerBald(Strategy):
         score_N[items] = score
         key_N = perturbed(score_N)[items]
         chosen = items[np.lexsort((-noise_N[items], -key_N))[:budget]]
-        filled = int(np.count_nonzero(score_N[chosen] <= NOTHING))
+        filled = int(np.count_nonzero(score_N[chosen] <= MIN_SCORE))
 
         warnings: tuple[str, ...] = ()
         if filled:
@@ -83,7 +82,7 @@ class PowerBald(Strategy):
     def _scores(
         self, pool: ArrayPool, budget: int, rank: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return items among which the best by `rank` are, and their scores."""
+        """Return items that include the best by `rank`, and their scores."""
         if self.score == "entropy":
             return np.arange(pool.size), entropy(pool.probs)
         if self.score == "margin":

@@ -1,4 +1,4 @@
-"""Random selection: the baseline that every other strategy has to beat."""
+"""Random selection, the baseline."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sabal.strategies.base import Strategy, make_selection
 
 @dataclass(frozen=True)
 class Random(Strategy):
-    """A uniform draw without replacement; looks at no array at all."""
+    """A uniform draw without replacement, which uses no arrays."""
 
     name: ClassVar[str] = "random"
     needs: ClassVar[tuple[str, ...]] = ()
@@ -26,7 +26,7 @@ class Random(Strategy):
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
         """Return the items with the largest of n uniform draws; the draws are the scores."""
         top = TopRows(np.zeros(0, dtype=np.int64), np.zeros(0))
-        # A part of the draws at a time: few are ever held, however large the pool is.
+        # In parts, so that few draws are in memory at a time.
         for rows in row_chunks(pool.size, 8):
             draws = TopRows.of(rng.random(rows.stop - rows.start), budget, rows.start)
             top = TopRows.merge([top, draws], budget)

@@ -1,4 +1,4 @@
-"""Strategies by name: the built-in ones, and those that installed packages add.
+"""Strategies by name: built-in ones, and those of installed packages.
 
 A package adds a strategy with an entry point in the group `sabal.strategies` whose value is a
 Strategy class.
@@ -51,12 +51,12 @@ BUILT_IN: tuple[type[Strategy], ...] = (
 )
 GROUP = "sabal.strategies"
 INPUTS = ("features", *ARRAYS, "loss", "labeled_features", "ids", "random_state")
-"""What `select` takes besides options: often what a misspelt option was meant to be."""
+"""Arguments of `select` other than options, to suggest for misspelt options."""
 
 
 @cache
 def strategies() -> dict[str, type[Strategy]]:
-    """Return every strategy by name; built-in names cannot be taken over."""
+    """Return every strategy by name; built-in strategies cannot be replaced."""
     found = {cls.name: cls for cls in BUILT_IN}
     for point in entry_points(group=GROUP):
         if point.name in found:
@@ -70,7 +70,7 @@ def strategies() -> dict[str, type[Strategy]]:
 
 
 def _adapted(cls: type[Any]) -> type[Strategy]:
-    """Return a strategy of another package with the optional members that it does not define."""
+    """Return a strategy of another package, with defaults for optional members."""
     if issubclass(cls, Strategy):
         return cls
     return type(cls.__name__, (cls, Strategy), {"__doc__": cls.__doc__})
@@ -98,7 +98,7 @@ def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
 
 
 def _instead_of(option: str, accepted: list[str]) -> str:
-    """Return what to do about an option that a strategy does not have."""
+    """Return the advice for an option that a strategy does not have."""
     if option in INPUTS:
         return "it is an argument of sabal.select, which takes arrays"
     owners = [name for name, cls in strategies().items() if option in option_names(cls)]
@@ -111,7 +111,7 @@ def _instead_of(option: str, accepted: list[str]) -> str:
 
 
 def plain_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Return options with Python's numbers for NumPy's, fit for a file of evidence."""
+    """Return options with NumPy numbers converted to Python numbers, for JSON."""
     return {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in options.items()

@@ -1,7 +1,7 @@
 """k-means++ seeding: picks drawn by their squared distance to the nearest pick so far.
 
-That distance can only shrink, so an old one bounds today's from above: draws by old distances are
-accepted with probability today's / old, and a pass over the pool serves many picks.
+This distance never increases, so an old one is an upper bound: draws by old distances are accepted
+with probability current / old, and one pass over the pool serves many picks.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from sabal.core.arrays import (
 )
 
 CENTRES = 1024
-"""How many picks one product compares with."""
+"""The number of picks per matrix product."""
 
 DRAWS, ACCEPTED = 256, 0.25
-"""Draws made together; a pass is due once a smaller share of them is accepted."""
+"""The number of draws made together, and the accepted share below which a pass is made."""
 
 ROUNDING = 32
-"""D^2 = ||g_i||^2 + ||g_j||^2 - 2 <g_i, g_j> is a few eps ||g_i||^2, of either sign, between
-copies. Up to this many it is read as 0, or many copies of a pick would add up and be drawn."""
+"""D^2 = ||g_i||^2 + ||g_j||^2 - 2 <g_i, g_j> of duplicates is a few eps ||g_i||^2, of either sign.
+Up to this many eps it counts as 0, as otherwise many duplicates of a pick might be drawn."""
 
 
 class SquaredDistanceSampling:
-    """k-means++ seeding (D^2 sampling) among points x_j (x) h_j, kept as factors."""
+    """k-means++ seeding (D^2 sampling) among points x_j (x) h_j, stored as factors."""
 
     def __init__(self, left_NC: Array, features_ND: Array, bias: bool = False) -> None:
         self.left_NC, self.right_ND = left_NC, features_ND
@@ -46,7 +46,7 @@ class SquaredDistanceSampling:
         self.compared = self.passes = 0
 
     def sample(self, budget: int, rng: np.random.Generator, *, refresh: int | str = "auto") -> None:
-        """Pick until there are `budget` items, or every D^2 left is 0; the first is the longest."""
+        """Pick until there are `budget` items, or all D^2 are 0; the first has the largest norm."""
         first = int(np.argmax(self.norms_N))
         if self.norms_N[first] == 0:
             return
@@ -60,7 +60,7 @@ class SquaredDistanceSampling:
                 self._pass(weight_N)
 
     def _pass(self, weight_N: np.ndarray) -> None:
-        """Bring D^2 of every item up to date, with one product for all new picks."""
+        """Update D^2 of every item, with one product for all new picks."""
         xp = namespace(self.right_ND)
         left_PC, right_PD, norms_P = self._take(np.asarray(self.chosen[self.compared :]))
         left_CP = to_backend_of(-2.0 * left_PC.T, self.left_NC)
@@ -77,13 +77,13 @@ class SquaredDistanceSampling:
         self.compared, self.passes = len(self.chosen), self.passes + 1
 
     def _draw(self, weight_N: np.ndarray, budget: int, draws: int, rng: np.random.Generator) -> int:
-        """Draw by old D^2, accept with probability today's / old D^2; how many were accepted.
+        """Draw by old D^2, accept with probability current / old D^2; return the number accepted.
 
-        Right after a pass the first draw is always accepted: `draws` = 1 is the plain algorithm.
+        The first draw after a pass is always accepted, so `draws` = 1 is the plain algorithm.
         """
         cumulative_N = np.cumsum(weight_N)
         total = cumulative_N[-1]
-        # Just below the total at most: a draw never falls on a weight of 0, nor off the end.
+        # Below the total, so that a draw never has weight 0 or exceeds the last index.
         where_T = np.minimum(rng.random(draws) * total, np.nextafter(total, 0.0))
         rows_T = np.searchsorted(cumulative_N, where_T, side="right")
         squared_T = weight_N[rows_T]
@@ -104,7 +104,7 @@ class SquaredDistanceSampling:
         return len(self.chosen) - before
 
     def _squared(self, items: tuple[np.ndarray, ...], picks: tuple[np.ndarray, ...]) -> np.ndarray:
-        """||g_i - g_j||^2 between items and picks, both as left factor, right factor, norm."""
+        """Return ||g_i - g_j||^2 between items and picks, given as two factors and norms."""
         (left_TC, right_TD, norms_T), (left_PC, right_PD, norms_P) = items, picks
         products_TP = (left_TC @ left_PC.T) * (right_TD @ right_PD.T + self.constant)
         squared_TP = norms_T[:, None] + norms_P - 2.0 * products_TP
@@ -112,6 +112,6 @@ class SquaredDistanceSampling:
         return np.where(squared_TP > rounding, squared_TP, 0.0)
 
     def _take(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Both factors (features in `unit`s) and the squared norm, in float64."""
+        """Return both factors (features divided by `unit`) and the squared norm, in float64."""
         left_RC, right_RD = take_rows(self.left_NC, rows), take_rows(self.right_ND, rows)
         return to_float64_numpy(left_RC), to_float64_numpy(right_RD) / self.unit, self.norms_N[rows]

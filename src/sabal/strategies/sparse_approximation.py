@@ -1,4 +1,4 @@
-"""Sparse approximation: a weighted batch whose loss stands in for the loss of the pool.
+"""Sparse approximation: a weighted batch whose loss approximates the loss of the pool.
 
 The strategies of the paper, `sabal-greedy` and `sabal-iht`, and `sabal-kernel`, the same problem
 over random-feature atoms.
@@ -24,31 +24,30 @@ from sabal.sparse.spec import NO_FEATURES, ProblemSpec
 from sabal.strategies.base import Strategy, make_selection
 
 RANDOM_BATCHES = 5
-"""How many random batches the evidence compares with."""
+"""The number of random batches in the evidence."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SparseApproximation(Strategy):
-    """Builds a Problem from the pool and lets a solver choose.
+    """Builds a Problem from the pool, and solves it.
 
     Parameters
     ----------
     atoms : str
         The kind of atoms (see `kinds` of each strategy).
     uncertainty : str, optional
-        "variance", "margin", "entropy", "mutual-information" or "predictive-variance"; what suits
-        the atoms and the loss by default.
+        "variance", "margin", "entropy", "mutual-information" or "predictive-variance"; the default
+        depends on the atoms and the loss.
     alpha, beta : float
         The weight of uncertainty, and of weights near 1.
     candidates : float, optional
-        Look only at the candidates * budget most uncertain items; at all by default.
+        Use only the candidates * budget most uncertain items; all by default.
     bias : bool
         Whether gradients include the last layer's bias.
     temperature : float, optional
-        Makes the label distribution from the prediction when `label_probs` is not given.
+        Derives the label distribution from the prediction if `label_probs` is not given.
     refit : bool
         Whether the weights of the chosen items are optimised at the end (NNLS).
-
     """
 
     streams: ClassVar[bool] = True
@@ -82,7 +81,7 @@ class SparseApproximation(Strategy):
         check_choice(self.atoms, "atoms", self.kinds)
 
     def spec(self, kind: str) -> ProblemSpec:
-        """Return how the Problem is made with atoms of `kind`."""
+        """Return the options of the Problem with atoms of `kind`."""
         return ProblemSpec(
             atoms=kind,
             uncertainty=self.uncertainty,
@@ -127,7 +126,7 @@ class SparseApproximation(Strategy):
     def evidence(
         self, problem: Problem, solution: Solution, kind: str, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Return what a solution is worth, beside random batches."""
+        """Return the figures of a solution, and of random batches for comparison."""
         return {
             "atoms": kind,
             "candidates": problem.size,
@@ -153,15 +152,14 @@ def random_batch_figures(problem: Problem, rng: np.random.Generator) -> dict[str
 
 @dataclass(frozen=True, kw_only=True)
 class PaperMethod(SparseApproximation):
-    """The paper's realisation: gradient atoms, or posterior atoms where there is a posterior.
+    """The paper's realisation: gradient atoms, or posterior atoms if there is a posterior.
 
     Parameters
     ----------
     atoms : {"auto", "gradient", "posterior"}
-        "auto" is posterior where `log_probs` are given.
+        "auto" is "posterior" if `log_probs` is given.
     scale : {"free", "literal"}
-        Units that mean the same on every data set, or those of the paper.
-
+        Scale-free units, or those of the paper.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("features|log_probs", "probs")
@@ -180,7 +178,7 @@ class PaperMethod(SparseApproximation):
         super()._check_atoms()
 
     def spec(self, kind: str) -> ProblemSpec:
-        """Return how the Problem is made with atoms of `kind`."""
+        """Return the options of the Problem with atoms of `kind`."""
         return replace(super().spec(kind), scale=self.scale)
 
 
@@ -192,7 +190,6 @@ class SabalGreedy(PaperMethod):
     ----------
     score, step, refresh
         See `sabal.Greedy`.
-
     """
 
     name: ClassVar[str] = "sabal-greedy"
@@ -216,7 +213,6 @@ class SabalIHT(PaperMethod):
     ----------
     prox, iterations, tol
         See `sabal.ProximalIHT`.
-
     """
 
     name: ClassVar[str] = "sabal-iht"
@@ -245,7 +241,6 @@ class SabalKernel(SparseApproximation):
         The length of an atom (kernel 1,024 and curvature 2,048 by default).
     score, step, refresh
         See `sabal.Greedy`.
-
     """
 
     name: ClassVar[str] = "sabal-kernel"
@@ -261,7 +256,7 @@ class SabalKernel(SparseApproximation):
     refresh: int | str = "auto"
 
     def spec(self, kind: str) -> ProblemSpec:
-        """Return how the Problem is made with atoms of `kind`."""
+        """Return the options of the Problem with atoms of `kind`."""
         return replace(super().spec(kind), width=self.width)
 
     def solver(self) -> Solver:

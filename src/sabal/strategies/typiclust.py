@@ -15,32 +15,31 @@ from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.clustering import k_means, normalized_points, rank_in_group
 
 NEIGHBOUR_ITEMS = 5_000
-"""In a larger cluster neighbours are looked for among this many of its items."""
+"""In larger clusters, neighbours are searched among a sample of this size."""
 
 NO_DISTANCE = 1e-7
-"""Mean distances below this share of the features' magnitude are rounding."""
+"""Mean distances below this share of the features' magnitude are rounding errors."""
 
 
 @dataclass(frozen=True)
 class TypiClust(Strategy):
-    """The typical items of many clusters: a batch to start with (TPC_RP; Hacohen et al. 2022).
+    """The typical items of many clusters, for a first batch (TPC_RP; Hacohen et al. 2022).
 
-    Looks at features only, of which distances should mean something. Pool and labelled items are
-    put into min(labelled + b, max_clusters) clusters. Then, b times, the cluster with the fewest
-    labelled or picked items (of these, the largest) gives its most typical item that is left.
-    Typicality is the inverse of the mean distance to the nearest neighbours in the cluster; items
-    picked before stay neighbours (the authors' code drops them), and in clusters of more than
-    5,000 items neighbours are looked for among a random 5,000.
+    Uses features only, whose distances should be meaningful. Pool and labelled items are grouped
+    into min(labelled + b, max_clusters) clusters. Then, b times, the most typical remaining item is
+    taken from the cluster with the fewest labelled or picked items (the largest of these).
+    Typicality is the inverse of the mean distance to the nearest neighbours in the cluster. Picked
+    items remain neighbours (the authors' code drops them), and in clusters of more than 5,000
+    items neighbours are searched among a random 5,000.
 
     Parameters
     ----------
     max_clusters : int
-        No more clusters than this; with a larger batch they give several items each.
+        The maximum number of clusters; a larger batch has several items of each.
     min_size : int
-        Smaller clusters give only when the others are used up.
+        Smaller clusters are used only when the others are exhausted.
     neighbours : int
-        How many neighbours typicality is measured by.
-
+        The number of neighbours for the typicality.
     """
 
     name: ClassVar[str] = "typiclust"
@@ -67,15 +66,15 @@ class TypiClust(Strategy):
         size_C = np.bincount(cluster_M, minlength=clusters)
         labeled_C = np.bincount(cluster_M[n:], minlength=clusters)
 
-        # Whose turn it is: the k-th item that cluster c gives finds labelled_c + k before it.
+        # The k-th item of cluster c has labelled_c + k items before it.
         turn_N = labeled_C[cluster_M[:n]] + rank_in_group(cluster_M[:n])
         small_C = size_C < self.min_size
         keys = (cluster_M[:n], -size_C[cluster_M[:n]], turn_N, small_C[cluster_M[:n]])
-        giver_B = cluster_M[np.lexsort(keys)[:budget]]
+        cluster_B = cluster_M[np.lexsort(keys)[:budget]]
 
         chosen_B, scores_B = np.empty(budget, dtype=np.int64), np.empty(budget)
-        for c in np.unique(giver_B):
-            turns = np.flatnonzero(giver_B == c)
+        for c in np.unique(cluster_B):
+            turns = np.flatnonzero(cluster_B == c)
             members = np.flatnonzero(cluster_M == c)
             with np.errstate(over="ignore"):
                 # Distances among subnormal numbers have no finite reciprocal.
@@ -84,20 +83,20 @@ class TypiClust(Strategy):
             in_pool = np.count_nonzero(members < n)
             best = top_k(typicality[:in_pool], turns.size)
             chosen_B[turns], scores_B[turns] = members[best], typicality[best]
-        from_small = int(np.count_nonzero(small_C[giver_B]))
+        from_small = int(np.count_nonzero(small_C[cluster_B]))
         warnings = []
         if from_small:
             warnings.append(
                 f"{from_small} of {budget} items are from clusters of fewer than {self.min_size}"
             )
-        if size_C[giver_B].max() > NEIGHBOUR_ITEMS:
+        if size_C[cluster_B].max() > NEIGHBOUR_ITEMS:
             warnings.append(
                 f"in clusters of more than {NEIGHBOUR_ITEMS} items, neighbours were looked for "
                 "among a random sample of that size"
             )
         evidence = {
             "clusters": int(np.count_nonzero(size_C)),
-            "clusters_used": int(np.unique(giver_B).size),
+            "clusters_used": int(np.unique(cluster_B).size),
             "from_small_clusters": from_small,
             "largest_cluster": int(size_C.max()),
         }
@@ -106,7 +105,7 @@ class TypiClust(Strategy):
         )
 
     def _typicality(self, points_MD: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return 1 / mean distance to the nearest neighbours (their eq. 1); 0 for a lone item."""
+        """Return 1 / mean distance to the nearest neighbours (eq. 1); 0 for a single item."""
         from sklearn.neighbors import NearestNeighbors
 
         m = len(points_MD)
@@ -117,9 +116,9 @@ class TypiClust(Strategy):
             known = np.sort(rng.choice(m, size=NEIGHBOUR_ITEMS, replace=False))
         k = min(self.neighbours, known.size - 1)
         nearest = NearestNeighbors(n_neighbors=k + 1).fit(points_MD[known])
-        # Searched in blocks by scikit-learn, so never all pairs at once.
+        # scikit-learn searches in blocks, so not all pairs are in memory at once.
         distances_MK = nearest.kneighbors(points_MD)[0].astype(np.float64)
-        # Among known items the first neighbour is the item itself; others have one to spare.
+        # For items in the sample the first neighbour is the item itself.
         total_M = distances_MK[:, :k].sum(axis=1)
         total_M[known] = distances_MK[known, 1:].sum(axis=1)
         return 1.0 / np.maximum(total_M / k, NO_DISTANCE)

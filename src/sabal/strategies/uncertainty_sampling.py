@@ -1,4 +1,4 @@
-"""Uncertainty sampling: the b items that the model is least certain of, each judged on its own."""
+"""Uncertainty sampling: the b items that the model is least certain of, scored independently."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sabal.strategies.base import Strategy, make_selection
 
 @dataclass(frozen=True)
 class UncertaintySampling(Strategy):
-    """Ranks by an uncertainty of the prediction; of equal items, the lower row comes first."""
+    """Ranks by an uncertainty of the prediction; the lower row comes first on ties."""
 
     needs: ClassVar[tuple[str, ...]] = ("probs",)
     cost: ClassVar[str] = "O(n C)"
@@ -24,9 +24,9 @@ class UncertaintySampling(Strategy):
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
         """Return the top b by the uncertainty that has the strategy's name."""
         top = pool.top(self.name, budget)
-        level = sum(pool.map(count_equal, self.name, float(top.scores[-1])))
+        tied = sum(pool.map(count_equal, self.name, float(top.scores[-1])))
         return make_selection(
-            self, pool, top.rows, top.scores, warnings=_tie_warning(top.scores, level)
+            self, pool, top.rows, top.scores, warnings=_tie_warning(top.scores, tied)
         )
 
 
@@ -55,10 +55,10 @@ class LeastConfidence(UncertaintySampling):
     losses: ClassVar[tuple[str, ...]] = ("softmax",)
 
 
-def _tie_warning(scores: np.ndarray, level: int) -> tuple[str, ...]:
-    """Return a warning if `level` items of the pool, more than in the batch, score as its last."""
+def _tie_warning(scores: np.ndarray, tied: int) -> tuple[str, ...]:
+    """Return a warning if some of the `tied` items with the last score were left out."""
     taken = int(np.sum(scores == scores[-1]))
-    if level == taken:
+    if tied == taken:
         return ()
-    left_out = level - taken
+    left_out = tied - taken
     return (f"{taken} of the {len(scores)} items score the same as {left_out} that were left out",)

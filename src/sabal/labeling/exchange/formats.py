@@ -50,7 +50,7 @@ def format_of(path: str | Path) -> str:
 
 
 def format_to_write(path: str | Path) -> str:
-    """Return the format by the ending; CSV for standard output, devices and pipes without one."""
+    """Return the format to write to `path`; CSV for streams without a known ending."""
     ending = Path(path).suffix.lower()
     return "csv" if is_stream(path) and ending not in ENDINGS.values() else format_of(path)
 

@@ -1,4 +1,4 @@
-"""Pools on a Ray cluster: in shards, each with a worker that answers for its rows."""
+"""Pools on a Ray cluster: one shard per worker."""
 
 from sabal.pools.ray.opening_on_ray import open_on_ray
 from sabal.pools.ray.ray_pool import RayPool

@@ -1,4 +1,4 @@
-"""A worker: a process with a shard, which answers in bytes."""
+"""A worker process that holds a shard and returns pickled answers."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from sabal.pools.ray.shard_sources import ShardSource
 
 @dataclass(frozen=True)
 class SharedArgument:
-    """Where an argument belongs that comes beside the others, already unpacked."""
+    """The position of an argument that is passed as an object reference."""
 
     number: int
 
 
 class ShardActor:
-    """Reads its shard when the first question comes.
+    """Reads its shard on the first question.
 
     Parameters
     ----------
     source : ShardSource
-        How its rows are read.
+        Reads the rows.
     size : int
         The size of the pool.
     threads : int
         BLAS threads.
-
     """
 
     def __init__(self, source: ShardSource, size: int, threads: int) -> None:
@@ -43,11 +42,11 @@ class ShardActor:
         self._shard: Shard | None = None
 
     def process(self) -> int:
-        """Return the number of this process."""
+        """Return the id of this process."""
         return os.getpid()
 
     def answer(self, packed: bytes, *shared: Any) -> bytes:
-        """Return the shard's answer, or the caller's mistake that keeps it from answering."""
+        """Return the pickled answer of the shard, or the error that the question raised."""
         question, *args = pickle.loads(packed)  # noqa: S301  # nosec B301  # from our own driver
         args = [shared[each.number] if isinstance(each, SharedArgument) else each for each in args]
         try:
@@ -64,11 +63,11 @@ class ShardActor:
         return pickle.dumps(answer, protocol=5)
 
     def keys(self, bucket: int, buckets: int) -> np.ndarray:
-        """Return keys of ids for another worker; they do not pass through the driver."""
+        """Return hashes of ids for another worker, without passing through the driver."""
         return shard_keys(self.shard(), bucket, buckets)
 
     def repeated(self, *keys: np.ndarray) -> np.ndarray:
-        """Return which keys more than one worker has, or one has twice."""
+        """Return the keys that occur more than once."""
         return repeated(keys)
 
     def shard(self) -> Shard:
@@ -79,21 +78,21 @@ class ShardActor:
 
 
 def read_shard(source: ShardSource, size: int) -> Shard:
-    """Read and check the rows of a shard, of a pool of `size` items."""
+    """Read and check the rows of a shard of a pool with `size` items."""
     try:
         contents = source.read()
         contents.pool.check()
     except InputError as error:
         if not source.start:
             raise
-        # The rows that a message names are those of this shard.
+        # Row numbers in the message are relative to this shard.
         where = f"{error.got}, counted from row {source.start} of the pool"
         raise InputError(error.expected, where, error.fix) from None
     return Shard(contents.pool, source.start, size, contents.ids)
 
 
 def shard_keys(shard: Shard, bucket: int, buckets: int) -> np.ndarray:
-    """Return a number for every id: those that go into one of several buckets."""
+    """Return the hashes of the ids that belong to one of several buckets."""
     if shard.ids is None:
         return np.zeros(0, dtype=np.uint64)
     keys = keys_of(shard.ids, shard.pool.size)

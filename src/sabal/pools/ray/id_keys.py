@@ -1,4 +1,4 @@
-"""Whether the ids of a pool are distinct, of which no machine sees all."""
+"""Check that the ids of a sharded pool are distinct."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sabal.errors import InputError
 from sabal.pools.ids import Ids
 
 CHUNK = 65_536
-"""Ids that are looked at together."""
+"""Ids processed at a time."""
 
 SUSPECTS = 1_000
-"""So many ids that may be repeated are looked at; one that is suffices."""
+"""The number of possibly repeated ids that are compared; one repetition suffices."""
 
 
 def keys_of(ids: Ids, size: int) -> np.ndarray:
-    """A number for each id: equal ones for equal ids, in whatever process; rarely for others."""
+    """Return a hash of each id that is the same in every process."""
     keys = np.empty(size, dtype=np.uint64)
     for start in range(0, size, CHUNK):
         rows = slice(start, min(start + CHUNK, size))
@@ -41,13 +41,13 @@ def _encoded(ids: np.ndarray) -> Iterator[bytes]:
 
 
 def repeated(parts: Sequence[np.ndarray]) -> np.ndarray:
-    """A few of the numbers that are there more than once."""
+    """Return some of the keys that occur more than once."""
     keys = np.sort(np.concatenate(parts))
     return np.unique(keys[1:][keys[1:] == keys[:-1]])[:SUSPECTS]
 
 
 def refuse_repeated(suspects: list[np.ndarray]) -> None:
-    """Raise if an id is there twice; `suspects` are from all shards."""
+    """Raise if an id occurs twice; `suspects` are from all shards."""
     counts = Counter(chain.from_iterable(each.tolist() for each in suspects))
     for found, times in counts.most_common(1):
         if times > 1:

@@ -1,4 +1,4 @@
-"""Open a pool on a Ray cluster: no machine holds all of it."""
+"""Open a pool that is distributed over a Ray cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def open_on_ray(
     workers: int | None = None,
     threads: int = 1,
 ) -> Iterator[RayPool]:
-    """Open a pool on workers with a shard each; the parameters are those of `select_pool`."""
+    """Open a pool with one shard per worker; the parameters are those of `select_pool`."""
     check_whole(threads, "threads")
     if workers is not None:
         check_whole(workers, "workers")

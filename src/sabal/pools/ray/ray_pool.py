@@ -1,7 +1,7 @@
-"""A pool in shards: every question goes to all of them at once, and few numbers come back.
+"""A sharded pool: questions run on all shards in parallel, and return a few numbers.
 
-Sums come back by segment and are added up in the order of the segments, and of equally good items
-the lower row is taken: so the answers are those of a pool in memory, to the last digit.
+Sums are returned by segment and added in segment order, and the lower row wins ties, so results
+are identical to those of a pool in memory.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class ArrayShape:
 
 @dataclass(frozen=True)
 class Description:
-    """What a shard holds, row for row: the same for all shards of a pool.
+    """The arrays of a shard; the same for all shards of a pool.
 
-    `has` are the arrays that there are, or that follow from these; `ids` is the kind of ids, "" for
-    row numbers.
+    `has` are the arrays that are given or can be derived; `ids` is the dtype kind of the ids, ""
+    for row numbers.
     """
 
     arrays: dict[str, ArrayShape]
@@ -44,17 +44,16 @@ class Description:
 
 
 class RayPool(Pool):
-    """The pool whose shards some workers hold.
+    """A pool with one shard per worker.
 
     Parameters
     ----------
     workers : Workers
-        Whoever holds the shards.
+        The workers that hold the shards.
     labeled_features : array, optional
-        Of what is labelled already, where the pool's files do not have them.
+        Features of the labelled items; those in the pool's files by default.
     threads : int
         BLAS threads of each worker.
-
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class RayPool(Pool):
         self.ids = _RayIds(self)
 
     def _check_labeled(self) -> None:
-        """Check labelled features that were given here as `ArrayPool` checks its own."""
+        """Check given labelled features in the same way as `ArrayPool`."""
         shape = self._description.arrays.get("features")
         if self._labeled_features is not None and shape is not None:
             one_row = np.zeros((1, *shape.row), dtype=shape.dtype)
@@ -82,17 +81,17 @@ class RayPool(Pool):
 
     @property
     def prediction_type(self) -> type[Prediction]:
-        """What kind of prediction the pool has: files know of softmax only."""
+        """The type of the prediction; pool files support softmax only."""
         return Softmax
 
     @property
     def classes(self) -> int:
-        """How many classes there are; 0 without a model."""
+        """The number of classes; 0 without a prediction."""
         return self._description.classes
 
     @property
     def labeled_features(self) -> np.ndarray:
-        """Features of what is labelled already: those given here, or those in the pool's files."""
+        """Features of the labelled items, given or from the pool's files."""
         if self._labeled_features is None:
             return self._workers.ask_each(labeled_features_of, {0: ()})[0]
         return self._labeled_features
@@ -102,21 +101,21 @@ class RayPool(Pool):
         return list(self._description.arrays)
 
     def has(self, name: str) -> bool:
-        """Return whether `name` is given, or follows from what is given."""
+        """Return whether `name` is given or can be derived."""
         here = name == "labeled_features" and self._labeled_features is not None
         return here or name in self._description.has
 
     def map(self, question: Question, *args: Any) -> list[Any]:
-        """Return the answer of every shard, in the order of rows."""
+        """Return the answer of every shard, in row order."""
         return self._workers.ask(question, *args)
 
     def map_rows(self, question: Question, rows: np.ndarray, *args: Any) -> Any:
-        """Return what the shards answer about their rows, in the order of `rows`."""
+        """Return the answers of the shards for their rows, in the order of `rows`."""
         wanted = RowsByShard(self._workers, rows)
         return wanted.join(self._workers.ask_each(question, wanted.args(*args)))
 
     def take(self, rows: np.ndarray) -> ArrayPool:
-        """Return a pool of some of the items, brought here."""
+        """Return a pool of some of the items, in this process."""
         arrays = self.map_rows(arrays_at, rows, self.given())
         return ArrayPool(**arrays, ids=self.ids[rows].tolist())
 
@@ -126,21 +125,21 @@ class RayPool(Pool):
         return ArrayPool(**self.map_rows(arrays_at, rows, names)), np.arange(rows.size)
 
     def share(self, value: Any) -> Any:
-        """Return a stand-in for a `value` that many questions carry."""
+        """Return a reference to a `value` used by many questions."""
         return self._workers.share(value)
 
     def stored_bytes(self, names: Collection[str] | None = None) -> None:
-        """Return None: the pool is not brought into one process."""
+        """Return None, as the pool is never loaded into one process."""
         return
 
     def loaded(self, names: Collection[str]) -> NoReturn:
-        """Refuse: the pool is not brought into one process."""
+        """Raise, as the pool is never loaded into one process."""
         raise InputError("a strategy that streams", "a pool on a cluster", "choose another one")
 
     def computing(self) -> AbstractContextManager[Any]:
         """Return a context with as many threads as the workers have.
 
-        The last digits of products of matrices depend on how many there are.
+        The rounding of matrix products depends on the number of threads.
         """
         from threadpoolctl import threadpool_limits
 
@@ -148,12 +147,12 @@ class RayPool(Pool):
         return limits
 
     def evidence(self) -> dict[str, Any]:
-        """Return what the cluster did."""
+        """Return statistics of the cluster."""
         return {"cluster": self._workers.evidence()}
 
 
 class _RayIds:
-    """The ids of a pool in shards, looked up for the few that are asked for."""
+    """The ids of a sharded pool, read on demand."""
 
     def __init__(self, pool: RayPool) -> None:
         self._pool = pool
@@ -162,13 +161,13 @@ class _RayIds:
         return self._pool.size
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        # Strings are as long as the longest of a shard, so that their arrays differ in dtype.
+        # String arrays are as wide as the longest id of a shard, so their dtypes may differ.
         found: np.ndarray = self._pool.map_rows(ids_at, rows)
         return found
 
 
 def _agreed(workers: Workers) -> Description:
-    """Return what all shards hold; they must hold the same."""
+    """Return the description that all shards share; raise if they differ."""
     descriptions: list[Description] = workers.ask(describe)
     first = descriptions[0]
     for other, (start, stop) in zip(descriptions, workers.ranges, strict=True):
@@ -187,7 +186,7 @@ def _agreed(workers: Workers) -> Description:
 
 
 def describe(shard: Shard) -> Description:
-    """Return what the arrays of a shard look like."""
+    """Return the description of a shard."""
     pool = shard.pool
     arrays = {}
     for name in pool.given():
@@ -207,7 +206,7 @@ def ids_at(shard: Shard, rows: np.ndarray) -> np.ndarray:
 
 
 def labeled_features_of(shard: Shard) -> np.ndarray:
-    """Return features of what is labelled already: every shard reads all of them."""
+    """Return the features of the labelled items, which every shard reads."""
     return to_numpy(shard.pool.labeled_features)
 
 

@@ -1,7 +1,7 @@
-"""Workers on a Ray cluster, each with a shard of the pool, and replaced when it dies.
+"""Workers on a Ray cluster that hold a shard each, and are replaced when they die.
 
-Questions carry all that their answers depend on (see `sabal.sparse.items`), so that a new worker,
-which reads the rows of the old one again, is simply asked what the old one was.
+Questions are stateless (see `sabal.sparse.items`), so a replacement reads the rows of the lost
+worker again and answers the same question.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sabal.pools.ray.shard_sources import ShardSources
 from sabal.pools.ray.shards import row_ranges
 
 MAX_DEATHS = 3
-"""A question that so many workers die of, one after the other, is not asked again."""
+"""The maximum number of consecutive worker failures on one question."""
 
-PATIENCE = 300.0
-"""Seconds to wait for a machine that has room for a worker."""
+START_SECONDS = 300.0
+"""Seconds to wait for a worker to be scheduled."""
 
 INLINE_BYTES = 64 * 2**10
-"""Arguments up to here are sent with a question; larger ones are stored once for all workers."""
+"""Larger arguments are put into the object store once for all workers."""
 
 PASSES = (
     "best_items",
@@ -38,22 +38,22 @@ PASSES = (
     "most_informative_rows",
     "largest_priorities",
 )
-"""Questions that read the whole pool while a batch is chosen."""
+"""Questions that read the whole pool during a selection."""
 
 
 class Traffic:
-    """What came to the driver: how often each question was asked, and bytes of answers."""
+    """The number of calls and the bytes of answers, for each question."""
 
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.nbytes: Counter[str] = Counter()
 
     def total(self) -> int:
-        """Bytes of all answers."""
+        """Return the bytes of all answers."""
         return self.nbytes.total()
 
     def per_pass(self) -> int:
-        """Bytes that a pass over the pool brought, on average."""
+        """Return the mean bytes of answers per pass over the pool."""
         passes = sum(self.asked[name] for name in PASSES)
         return round(sum(self.nbytes[name] for name in PASSES) / max(1, passes))
 
@@ -64,12 +64,11 @@ class RayWorkers:
     Parameters
     ----------
     sources : ShardSources
-        How the shards of the pool are read.
+        The sources of the shards.
     workers : int
-        How many there are, at most.
+        The maximum number of workers.
     threads : int
-        BLAS threads of each, which takes as many CPUs.
-
+        BLAS threads, and CPUs, of each worker.
     """
 
     def __init__(self, sources: ShardSources, workers: int, threads: int = 1) -> None:
@@ -88,7 +87,7 @@ class RayWorkers:
         self._size = sources.size
         self._kind = self._ray.remote(num_cpus=threads, scheduling_strategy="SPREAD")(ShardActor)
         self._threads = threads
-        # Kept here as well: a worker that comes later is given its rows from there.
+        # The references are kept so that a replacement can read its rows.
         self._sources = [self._stored(sources.of(*rows)) for rows in self.ranges]
         self._workers = [self._new(k) for k in range(len(self.ranges))]
 
@@ -101,23 +100,23 @@ class RayWorkers:
             self._end(worker)
 
     def share(self, value: Any) -> Any:
-        """A stand-in for `value`, which many questions will carry: it is sent once."""
+        """Return a reference to a `value` used by many questions."""
         return self._stored(value)
 
     def ask(self, question: Question, *args: Any) -> list[Any]:
-        """What all shards answer to the question, in their order."""
+        """Return the answers of all shards, in row order."""
         packed = self._packed(question, args)
         numbers = range(len(self._workers))
         answers = self._answers(question, dict.fromkeys(numbers, packed))
         return [answers[k] for k in numbers]
 
     def ask_each(self, question: Question, args: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """What some shards answer, each with arguments of its own."""
+        """Return the answers of some shards, each with its own arguments."""
         packed = {k: self._packed(question, each) for k, each in args.items()}
         return self._answers(question, packed)
 
     def suspects(self) -> np.ndarray:
-        """Some keys of ids that more than one item has; each worker compares a part of all."""
+        """Return some keys of repeated ids; each worker compares one bucket of keys."""
         for attempt in range(1, MAX_DEATHS + 1):
             try:
                 return np.concatenate(self._compared())
@@ -126,7 +125,7 @@ class RayWorkers:
         return np.concatenate(self._compared())
 
     def evidence(self) -> dict[str, Any]:
-        """Return how many workers there are, and what came back from them."""
+        """Return the number of workers, their traffic and replacements."""
         return {
             "workers": len(self.ranges),
             "bytes_per_pass": self.traffic.per_pass(),
@@ -136,7 +135,7 @@ class RayWorkers:
 
     def _compared(self) -> list[np.ndarray]:
         count = len(self._workers)
-        # All keys are on their way before any is waited for some, so that none waits in a circle.
+        # All keys are requested before any worker waits for them, so there is no deadlock.
         keys = [
             [worker.keys.remote(bucket, count) for worker in self._workers]
             for bucket in range(count)
@@ -167,7 +166,7 @@ class RayWorkers:
         return answers
 
     def _packed(self, question: Question, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments as bytes, and beside them what is stored already."""
+        """Return the pickled question and arguments, followed by object references."""
         shared = [each for each in args if isinstance(each, self._ray.ObjectRef)]
         places = iter(range(len(shared)))
         reference = self._ray.ObjectRef
@@ -194,13 +193,13 @@ class RayWorkers:
         return self._kind.remote(self._sources[k], self._size, self._threads)
 
     def _await(self, workers: Sequence[Any]) -> None:
-        """Wait until there is a process for each."""
+        """Wait until every worker has started."""
         try:
-            self._ray.get([worker.process.remote() for worker in workers], timeout=PATIENCE)
+            self._ray.get([worker.process.remote() for worker in workers], timeout=START_SECONDS)
         except self._ray.exceptions.GetTimeoutError:
             raise ClusterError(
                 f"room for {len(workers)} more workers on the cluster",
-                f"none in {PATIENCE:.0f} seconds",
+                f"none in {START_SECONDS:.0f} seconds",
                 "ask for fewer workers, or wait until others have finished",
             ) from None
         except self._ray.exceptions.RayError as error:
@@ -211,7 +210,7 @@ class RayWorkers:
             ) from None
 
     def _replace(self, k: int, error: Exception, deaths: int) -> None:
-        """Put a new worker in the place of one that died."""
+        """Replace a worker that died."""
         if deaths > MAX_DEATHS:
             start, stop = self.ranges[k]
             raise ClusterError(
@@ -225,7 +224,7 @@ class RayWorkers:
         self._await([self._workers[k]])
 
     def _replace_dead(self, error: Exception, deaths: int) -> None:
-        """Find out who died, and put new workers in their places."""
+        """Find the workers that died, and replace them."""
         for k, worker in enumerate(self._workers):
             try:
                 self._ray.get(worker.process.remote())
@@ -233,13 +232,13 @@ class RayWorkers:
                 self._replace(k, error, deaths)
 
     def _end(self, worker: Any) -> None:
-        # One that cannot be reached may still be there, and would keep its CPU.
+        # An unreachable worker may still be running and hold its CPU.
         with contextlib.suppress(self._ray.exceptions.RayError, ValueError):
             self._ray.kill(worker)
 
 
 def _losses(ray: Any) -> tuple[type[Exception], ...]:
-    """What Ray raises when a worker, its machine, or an answer on its way is lost."""
+    """Return Ray's exceptions for a lost worker, machine or answer."""
     lost = ray.exceptions
     return (
         lost.RayActorError,
@@ -251,6 +250,6 @@ def _losses(ray: Any) -> tuple[type[Exception], ...]:
 
 
 def _cause(error: Exception) -> str:
-    """What Ray's report says of the reason: its last line, where there is one."""
+    """Return the last line of Ray's report, which names the cause."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1][:300] if lines else reason_of(error)

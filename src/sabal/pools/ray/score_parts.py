@@ -1,4 +1,4 @@
-"""What a model is shown of a data set, and what it says of it: read and written in parts."""
+"""Read a data set in parts, score each with a model, and write the predictions."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.remote import ParquetFile, is_remote, parquet_files
 
 Batch = dict[str, np.ndarray]
-Score = Callable[[Batch], Mapping[str, Any]]
-"""What a model says of a batch: some of `features`, `logits`, `probs`, `log_probs`, ..."""
+ScoreFunction = Callable[[Batch], Mapping[str, Any]]
+"""Returns some of `features`, `logits`, `probs`, `log_probs`, ... for a batch."""
 
 MAX_PART_ROWS = 65_536
-"""A part that is longer is cut, where it can be."""
+"""The maximum number of rows of a part, unless a row group is larger."""
 
 
-class Part(Protocol):
-    """Some rows of a data set, which are scored by one worker and written to one file."""
+class DataPart(Protocol):
+    """Rows of a data set that one worker scores and writes to one file."""
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """The rows, at most `size` at a time."""
+        """Yield the rows, at most `size` at a time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class ParquetPart:
     stop: int
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """The rows, at most `size` at a time."""
+        """Yield the rows, at most `size` at a time."""
         for batch in self.file.batches(None, self.start, self.stop, size):
             yield {name: _column(batch.column(name), name) for name in batch.schema.names}
 
@@ -60,15 +60,15 @@ class NpyPart:
     stop: int
 
     def batches(self, size: int) -> Iterator[Batch]:
-        """The rows, at most `size` at a time."""
+        """Yield the rows, at most `size` at a time."""
         arrays = {name: _mapped(path) for name, path in self.files.items()}
         for start in range(self.start, self.stop, size):
             rows = slice(start, min(start + size, self.stop))
             yield {name: np.array(array[rows]) for name, array in arrays.items()}
 
 
-def parts_of(source: str | Path, batch_size: int, workers: int) -> list[Part]:
-    """The parts of a data set, in order: a few for every worker, if it is large enough."""
+def parts_of(source: str | Path, batch_size: int, workers: int) -> list[DataPart]:
+    """Return the parts of a data set, in order; several per worker if it is large enough."""
     text = os.fspath(source)
     folder = Path(text)
     if not is_remote(text) and folder.is_dir() and any(folder.glob("*.npy")):
@@ -95,8 +95,8 @@ def _rows_in_a_part(rows: int, batch_size: int, workers: int) -> int:
     return batch_size * max(1, math.ceil(wanted / batch_size))
 
 
-def _parquet_parts(file: ParquetFile, target: int) -> list[Part]:
-    """Row groups together, until they have so many rows: half a group would be decoded twice."""
+def _parquet_parts(file: ParquetFile, target: int) -> list[DataPart]:
+    """Return parts of whole row groups, as a split group would be decoded twice."""
     bounds, end = [0], 0
     for rows in file.groups:
         end += rows
@@ -107,7 +107,7 @@ def _parquet_parts(file: ParquetFile, target: int) -> list[Part]:
     return [ParquetPart(file, *pair) for pair in pairwise(bounds)]
 
 
-def _npy_parts(folder: Path, batch_size: int, workers: int) -> list[Part]:
+def _npy_parts(folder: Path, batch_size: int, workers: int) -> list[DataPart]:
     files = {path.stem: str(path) for path in sorted(folder.glob("*.npy"))}
     arrays = {name: _mapped(path) for name, path in files.items()}
     if any(array.ndim == 0 for array in arrays.values()):
@@ -127,7 +127,7 @@ def _mapped(path: str) -> np.ndarray:
 
 
 def _column(column: Any, name: str) -> np.ndarray:
-    """Numbers as an array with a row for each item; else (texts, images, ...) an object each."""
+    """Return a column as a numeric array, or as an object array (texts, images, ...)."""
     column = getattr(column, "storage", column)
     try:
         return to_array(column, name, Path())
@@ -137,8 +137,10 @@ def _column(column: Any, name: str) -> np.ndarray:
         return found
 
 
-def write_scores(part: Part, score: Score, batch_size: int, path: Path) -> tuple[int, str]:
-    """Score a part and write it to a Parquet file; how many rows, and what columns it has."""
+def write_scores(
+    part: DataPart, score: ScoreFunction, batch_size: int, path: Path
+) -> tuple[int, str]:
+    """Score a part, write it to a Parquet file, and return its number of rows and schema."""
     pa = import_optional("pyarrow", "ray", "to write Parquet files")
     pq = import_optional("pyarrow.parquet", "ray", "to write Parquet files")
 
@@ -153,7 +155,7 @@ def write_scores(part: Part, score: Score, batch_size: int, path: Path) -> tuple
                 schema = table.schema
                 writer = pq.ParquetWriter(target, schema)
             if table.schema != schema:
-                raise different(str(schema), str(table.schema))
+                raise schema_mismatch(str(schema), str(table.schema))
             writer.write_table(table)
             rows += table.num_rows
         if writer is not None:
@@ -163,23 +165,23 @@ def write_scores(part: Part, score: Score, batch_size: int, path: Path) -> tuple
     return rows, str(schema)
 
 
-def different(first: str, other: str) -> InputError:
-    """The error for a model that says now this and now that."""
+def schema_mismatch(first: str, other: str) -> InputError:
+    """Return the error for a model whose batches have different columns."""
     return InputError(
         f"the same arrays for every batch ({first})", other, "return arrays of one shape and dtype"
     )
 
 
-def _scored(score: Score, batch: Batch) -> dict[str, np.ndarray]:
-    """What `score` says of a batch, as a pool has it; ids pass through."""
+def _scored(score: ScoreFunction, batch: Batch) -> dict[str, np.ndarray]:
+    """Return the checked output of `score` for a batch; ids pass through."""
     size = len(next(iter(batch.values())))
-    said = score(batch)
-    if not isinstance(said, Mapping):
+    output = score(batch)
+    if not isinstance(output, Mapping):
         raise InputError(
-            "a dict of arrays from `score`", type(said).__name__, 'return {"features": ...}'
+            "a dict of arrays from `score`", type(output).__name__, 'return {"features": ...}'
         )
     found: dict[str, np.ndarray] = {}
-    for name, value in said.items():
+    for name, value in output.items():
         if name not in PER_ITEM:
             raise UnknownNameError(
                 f"arrays named {', '.join(PER_ITEM)} from `score`",
@@ -206,7 +208,7 @@ def _scored(score: Score, batch: Batch) -> dict[str, np.ndarray]:
 
 
 def _columns(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """Arrow columns: lists of one length where an item has more than one number."""
+    """Return Arrow columns; arrays with several values per item become fixed-size lists."""
     import pyarrow as pa
 
     columns = {}

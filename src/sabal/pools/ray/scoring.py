@@ -1,4 +1,4 @@
-"""Let a model say what it says of a data set, on a Ray cluster; what it says is a pool."""
+"""Score a data set with a model on a Ray cluster, and write the predictions as a pool."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ import numpy as np
 from sabal.core.checks import check_whole
 from sabal.core.files import make_folder, move_into_place
 from sabal.errors import ClusterError, FileError, InputError, SabalError
-from sabal.pools.ray.score_parts import Part, Score, different, parts_of, write_scores
+from sabal.pools.ray.score_parts import (
+    DataPart,
+    ScoreFunction,
+    parts_of,
+    schema_mismatch,
+    write_scores,
+)
 from sabal.pools.ray.session import (
     cpus_of_cluster,
     ray_data_module,
@@ -34,7 +40,7 @@ from sabal.pools.remote import is_remote
 
 def score_with_ray(
     source: str | Path,
-    score: Score | type,
+    score: ScoreFunction | type,
     out: str | Path,
     *,
     batch_size: int = 1024,
@@ -42,15 +48,26 @@ def score_with_ray(
     gpus: float = 0.0,
     address: str | None = None,
 ) -> Path:
-    """Score a data set with a model through Ray Data; `sabal select` reads what comes of it.
+    """Score a data set with a model through Ray Data, and write a pool for `sabal select`.
 
-    source: a .parquet file, a folder of .parquet or .npy files, or a URL of Parquet files.
-    score: a function from a batch, a dict of NumPy arrays by column, to a dict with `features` and
-        one of `logits`, `probs` and `log_probs`; or a class whose objects are such functions, made
-        once in every worker: the place to load a model. The column `id` passes through.
-    out: a new folder of Parquet files, in the order of the source; whole or absent.
-    batch_size: rows that `score` sees at a time, at most. workers: processes; by default one for
-        every CPU. gpus: for each of them. address: see `sabal.select_pool`.
+    Parameters
+    ----------
+    source : path or str
+        A .parquet file, a folder of .parquet or .npy files, or a URL of Parquet files.
+    score : callable or type
+        A function from a batch (a dict of NumPy arrays by column) to a dict with `features` and one
+        of `logits`, `probs` and `log_probs`. Or a class of such callables, which is instantiated
+        once per worker, for instance to load a model. The column `id` passes through.
+    out : path
+        A new folder of Parquet files, in the order of the source. It is complete or absent.
+    batch_size : int
+        The maximum number of rows per call of `score`.
+    workers : int, optional
+        The number of processes; one per CPU by default.
+    gpus : float
+        GPUs per worker.
+    address : str, optional
+        See `sabal.select_pool`.
     """
     check_whole(batch_size, "batch_size")
     if workers is not None:
@@ -60,7 +77,7 @@ def score_with_ray(
         count = workers or cpus_of_cluster()
         parts = parts_of(source, batch_size, count)
         with _filled(target) as folder:
-            # Pickled here, to be unpickled where its module can be found.
+            # Unpickled by the worker only after `sys.path` has been extended.
             packed = ray_module().cloudpickle.dumps(score)
             scorer = (packed, sys.path, parts, batch_size, str(folder))
             _score(data, scorer, min(count, len(parts)), gpus)
@@ -68,10 +85,10 @@ def score_with_ray(
 
 
 class PartScorer:
-    """In a worker: scores parts by their number, and writes a file for each."""
+    """Scores parts by number in a worker, and writes a file for each."""
 
     def __init__(
-        self, score: bytes, paths: list[str], parts: list[Part], batch_size: int, folder: str
+        self, score: bytes, paths: list[str], parts: list[DataPart], batch_size: int, folder: str
     ) -> None:
         sys.path += [path for path in paths if path not in sys.path]
         self._score = score
@@ -80,36 +97,35 @@ class PartScorer:
         self._folder = Path(folder)
 
     def __call__(self, numbers: dict[str, np.ndarray]) -> dict[str, Any]:
-        """The columns of what was written, or what went wrong, for every part."""
-        told = [self._tell(int(number)) for number in numbers["part"]]
-        return {"told": np.array([json.dumps(each) for each in told], dtype=object)}
+        """Return a report for every part: the schema that was written, or the error."""
+        reports = [self._score_part(int(number)) for number in numbers["part"]]
+        return {"report": np.array([json.dumps(each) for each in reports], dtype=object)}
 
     @cached_property
-    def _model(self) -> Score:
+    def _model(self) -> ScoreFunction:
         # From our own driver.
-        score: Score | type = pickle.loads(self._score)  # noqa: S301  # nosec B301
+        score: ScoreFunction | type = pickle.loads(self._score)  # noqa: S301  # nosec B301
         return score() if isinstance(score, type) else score
 
-    def _tell(self, number: int) -> dict[str, Any]:
+    def _score_part(self, number: int) -> dict[str, Any]:
         path = self._folder / f"part-{number:06d}.parquet"
         try:
             rows, schema = write_scores(self._parts[number], self._model, self._batch_size, path)
         except SabalError as error:
             return {"error": [error.expected, error.got, error.fix]}
         except Exception as error:
-            # The caller's own code: where it went wrong is for them to see.
-            wrong = f"{type(error).__name__}: {error}"
-            said = ["a `score` that works on every batch", wrong, "try it on one batch by itself"]
-            return {"error": said, "traceback": traceback.format_exc()}
+            # An error in the caller's code is reported with its traceback.
+            got = f"{type(error).__name__}: {error}"
+            message = ["a `score` that works on every batch", got, "try it on one batch by itself"]
+            return {"error": message, "traceback": traceback.format_exc()}
         return {"rows": rows, "schema": schema}
 
 
 def _score(data: Any, scorer: tuple[Any, ...], workers: int, gpus: float) -> None:
-    # The rows of this data set are numbers of parts. Each is written by whoever scores it, to a
-    # file that is called by its number: so the order is kept, and a part that is done again when a
-    # machine was lost is not there twice.
+    # The rows of this data set are part numbers. A worker writes each part to a file named by its
+    # number, which keeps the order and makes retries after a lost machine idempotent.
     numbers = [{"part": number} for number in range(len(scorer[2]))]
-    told = (
+    reports = (
         data.from_items(numbers, override_num_blocks=len(numbers))
         .map_batches(
             PartScorer,
@@ -124,13 +140,13 @@ def _score(data: Any, scorer: tuple[Any, ...], workers: int, gpus: float) -> Non
     )
     schema = None
     try:
-        for row in told:
-            about = json.loads(row["told"])
-            if "error" in about:
-                raise _error(about)
-            schema = schema or about["schema"]
-            if about["schema"] != schema:
-                raise different(schema, about["schema"])
+        for row in reports:
+            report = json.loads(row["report"])
+            if "error" in report:
+                raise _error(report)
+            schema = schema or report["schema"]
+            if report["schema"] != schema:
+                raise schema_mismatch(schema, report["schema"])
     except ray_module().exceptions.RayError as error:
         raise ClusterError(
             "workers that score the data set",
@@ -139,10 +155,10 @@ def _score(data: Any, scorer: tuple[Any, ...], workers: int, gpus: float) -> Non
         ) from None
 
 
-def _error(about: dict[str, Any]) -> InputError:
-    error = InputError(*about["error"])
-    if "traceback" in about:
-        error.add_note(f"In a worker:\n{about['traceback']}")
+def _error(report: dict[str, Any]) -> InputError:
+    error = InputError(*report["error"])
+    if "traceback" in report:
+        error.add_note(f"In a worker:\n{report['traceback']}")
     return error
 
 
@@ -161,7 +177,7 @@ def _new_folder(out: str | Path) -> Path:
 
 @contextmanager
 def _filled(target: Path) -> Iterator[Path]:
-    """A folder beside `target` that takes its place once it is complete."""
+    """Yield a temporary folder that is moved to `target` when the block succeeds."""
     folder = target.with_name(f".{target.name}.{os.getpid()}")
     make_folder(folder)
     try:
@@ -173,9 +189,9 @@ def _filled(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _quiet(data: Any) -> Iterator[Any]:
-    """Ray Data without its progress bars, its log, and its warnings about itself."""
+    """Silence the progress bars, the log and the warnings of Ray Data."""
     log = logging.getLogger("ray.data")
-    level = log.level
+    log_level = log.level
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         context = data.DataContext.get_current()
@@ -185,4 +201,4 @@ def _quiet(data: Any) -> Iterator[Any]:
             yield data
         finally:
             context.enable_progress_bars = bars
-            log.setLevel(level)
+            log.setLevel(log_level)

@@ -1,4 +1,4 @@
-"""Ray: the only module that imports it, and who starts and stops it."""
+"""Import, start and stop Ray; the only module that imports it."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sabal.core.extras import missing_package
 from sabal.errors import ClusterError
 
 CONNECT_SECONDS = 10.0
-"""How long an address may take to answer at all. Ray itself would try for minutes."""
+"""The timeout of a connection test; Ray itself would retry for minutes."""
 
-AT_ONCE = ("auto", "local")
-"""Addresses that Ray resolves on its own."""
+RESOLVED_BY_RAY = ("auto", "local")
+"""Addresses that Ray resolves itself."""
 
 
 def ray_module() -> Any:
-    """Ray, if it is installed."""
+    """Return Ray; raise if it is not installed."""
     try:
         import ray
     except ImportError as error:
@@ -32,7 +32,7 @@ def ray_module() -> Any:
 
 
 def ray_data_module() -> Any:
-    """Ray Data, if it and what it needs are installed."""
+    """Return Ray Data; raise if it or its dependencies are not installed."""
     ray_module()
     try:
         import ray.data
@@ -43,11 +43,15 @@ def ray_data_module() -> Any:
 
 @contextlib.contextmanager
 def session(address: str | None = None, *, cpus: int | None = None) -> Iterator[None]:
-    """Be connected to Ray: as this process is already, or to a cluster, or to one of our own.
+    """Connect to Ray for a block; an existing connection of this process is reused.
 
-    address: of a cluster to join ("auto" for the one on this machine); without it, what RAY_ADDRESS
-        names, or else a Ray is started here. Who was not connected before is not so afterwards.
-    cpus: what a Ray of our own has at least; None for what the machine has.
+    Parameters
+    ----------
+    address : str, optional
+        The cluster to join ("auto" for the one on this machine). By default the address in
+        RAY_ADDRESS, or else Ray is started on this machine.
+    cpus : int, optional
+        The minimum number of CPUs if Ray is started here; those of the machine by default.
     """
     ray = ray_module()
     if ray.is_initialized():
@@ -62,12 +66,12 @@ def session(address: str | None = None, *, cpus: int | None = None) -> Iterator[
 
 
 def cpus_of_cluster() -> int:
-    """How many CPUs the cluster has, busy or not."""
+    """Return the number of CPUs of the cluster, busy or not."""
     return max(1, int(ray_module().cluster_resources().get("CPU", 1)))
 
 
 def reason_of(error: BaseException) -> str:
-    """Why something failed, in one line: Ray puts a whole report into its messages."""
+    """Return the first line of an error message; Ray's messages are whole reports."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0] if lines else type(error).__name__
 
@@ -76,7 +80,7 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     settings = {}
     if address == "local":
-        # Nobody asked for this Ray by name: it should be quiet, and not report to its makers.
+        # Ray was not requested explicitly: no dashboard, and no usage statistics.
         options["include_dashboard"] = False
         settings = {"RAY_USAGE_STATS_ENABLED": "0"}
         if cpus is not None:
@@ -84,7 +88,7 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
     _check_listens(address)
     try:
         with _environment(settings), _interrupts_later(), warnings.catch_warnings():
-            # Tips for those who chose Ray themselves.
+            # Hide hints that are meant for direct users of Ray.
             warnings.simplefilter("ignore")
             ray.init(address=address, **options)
     except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -93,7 +97,7 @@ def _connect(ray: Any, address: str, cpus: int | None) -> None:
 
 @contextlib.contextmanager
 def _environment(settings: dict[str, str]) -> Iterator[None]:
-    """Variables of the environment for a while, but for those that somebody has set."""
+    """Set environment variables for a block, unless they are set already."""
     ours = {name: value for name, value in settings.items() if name not in os.environ}
     os.environ.update(ours)
     try:
@@ -105,7 +109,7 @@ def _environment(settings: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _interrupts_later() -> Iterator[None]:
-    """Keep an interrupt until this is over: a Ray that is half started cannot be stopped well."""
+    """Delay an interrupt to the end of the block; a half-started Ray cannot be stopped cleanly."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -120,8 +124,8 @@ def _interrupts_later() -> Iterator[None]:
 
 
 def _check_same(ray: Any, address: str | None) -> None:
-    """Refuse to work on another cluster than the one that was named."""
-    if address is None or address in AT_ONCE or "://" in address:
+    """Raise if the process is connected to another cluster than `address`."""
+    if address is None or address in RESOLVED_BY_RAY or "://" in address:
         return
     joined = ray.get_runtime_context().gcs_address
     if joined != address:
@@ -134,8 +138,8 @@ def _check_same(ray: Any, address: str | None) -> None:
 
 def _check_listens(address: str) -> None:
     host, found, port = address.rpartition("://")[2].rpartition(":")
-    if address in AT_ONCE or not found or not port.isdigit():
-        return  # what is no address at all, Ray says at once
+    if address in RESOLVED_BY_RAY or not found or not port.isdigit():
+        return  # Ray rejects malformed addresses itself
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""Shard sources: how a shard reads its rows, and reads them again after it was lost."""
+"""Shard sources: how a worker reads its rows, and its replacement reads them again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PoolSource = str | Path | Mapping[str, Array]
 
 
 class ShardSource(Protocol):
-    """How to read rows `start` to `stop` of a pool."""
+    """Reads rows `start` to `stop` of a pool."""
 
     @property
     def start(self) -> int:
@@ -34,7 +34,7 @@ class ShardSource(Protocol):
         """The row after the last."""
 
     def read(self) -> Contents:
-        """Return the rows, not checked yet."""
+        """Return the rows, unchecked."""
 
 
 class ShardSources(Protocol):
@@ -42,7 +42,7 @@ class ShardSources(Protocol):
 
     @property
     def size(self) -> int:
-        """How many items the pool has."""
+        """The number of items of the pool."""
 
     def of(self, start: int, stop: int) -> ShardSource:
         """Return the source of rows `start` to `stop`."""
@@ -50,10 +50,7 @@ class ShardSources(Protocol):
 
 @dataclass(frozen=True)
 class FileRows:
-    """Rows of a pool file or folder that every machine can read at the same place.
-
-    memory, scratch: see `read_pool`.
-    """
+    """Rows of a file, folder or URL that every machine can read; options as in `read_pool`."""
 
     path: str
     start: int
@@ -79,14 +76,14 @@ class FileRows:
 
 @dataclass(frozen=True, eq=False)
 class ArrayRows:
-    """Rows that were in the driver's memory, and go with the source."""
+    """Rows from the driver's memory, which are sent with the source."""
 
     start: int
     stop: int
     arrays: dict[str, Any]
 
     def read(self) -> Contents:
-        """Return the rows, which are here."""
+        """Return the rows."""
         return contents_of(self.arrays, list(self.arrays))
 
 
@@ -106,7 +103,7 @@ class FileSources:
 
 
 class ArraySources:
-    """Sources for arrays of any library in the driver's memory; shards have them as NumPy."""
+    """Sources for arrays of any library in the driver's memory; shards get NumPy arrays."""
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self._arrays: dict[str, Any] = {}
@@ -150,6 +147,6 @@ def shard_sources(
             type(source).__name__,
             "pass for instance {'features': ..., 'logits': ...}",
         )
-    # A worker that keeps rows on disk does so on a disk of its own.
+    # Each worker writes to the scratch folder of its own machine.
     folder = None if scratch is None else os.path.abspath(scratch)
     return FileSources(os.fspath(source), granted, folder)

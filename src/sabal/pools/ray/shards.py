@@ -1,4 +1,4 @@
-"""The shards of a pool: which rows each has, and whoever holds them and answers for them."""
+"""The shards of a pool: their rows, and the protocol of the workers that hold them."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ class Workers(Protocol):
         """First row, and row after the last, of every shard in order."""
 
     def share(self, value: Any) -> Any:
-        """Return a stand-in for `value`, which many questions will carry: it is sent once."""
+        """Return a reference to a `value` used by many questions."""
 
     def ask(self, question: Question, *args: Any) -> list[Any]:
-        """Return what all shards answer to the question, in their order."""
+        """Return the answers of all shards, in row order."""
 
     def ask_each(self, question: Question, args: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
-        """Return what some shards answer, each with arguments of its own."""
+        """Return the answers of some shards, each with its own arguments."""
 
     def suspects(self) -> np.ndarray:
-        """Return some keys of ids that more than one item has; the shards compare them."""
+        """Return some keys of repeated ids."""
 
     def evidence(self) -> dict[str, Any]:
-        """Return what there is to say of the work so far."""
+        """Return statistics of the work so far."""
 
 
 def row_ranges(size: int, workers: int) -> list[tuple[int, int]]:
-    """Return the rows of every worker: whole segments, as evenly as can be."""
+    """Return the rows of every worker: whole segments, split evenly."""
     segments = segments_of(size)
     workers = min(workers, len(segments))
     bounds = [len(segments) * k // workers for k in range(workers + 1)]
@@ -44,12 +44,12 @@ def row_ranges(size: int, workers: int) -> list[tuple[int, int]]:
 
 
 def max_workers(size: int) -> int:
-    """Return how many workers a pool of `size` has work for."""
+    """Return the maximum number of workers for a pool of `size` items."""
     return len(segments_of(size))
 
 
 class RowsByShard:
-    """Row numbers in any order, by the shard that has them."""
+    """Row numbers in any order, grouped by shard."""
 
     def __init__(self, workers: Workers, rows: np.ndarray) -> None:
         self.rows = np.asarray(rows, dtype=np.int64)
@@ -58,11 +58,11 @@ class RowsByShard:
         self._places = {int(k): np.flatnonzero(owners == k) for k in np.unique(owners)}
 
     def args(self, *after: Any) -> dict[int, tuple[Any, ...]]:
-        """Return the arguments of a question about these rows, for every shard that has some."""
+        """Return the arguments of a question about these rows, for each shard involved."""
         return {k: (self.rows[at], *after) for k, at in self._places.items()}
 
     def join(self, answers: Mapping[int, Any]) -> Any:
-        """Return arrays with a row for each, out of what the shards said of theirs."""
+        """Return the answers of the shards combined, in the order of the rows."""
         first = next(iter(answers.values()))
         if isinstance(first, dict):
             return {n: self.join({k: each[n] for k, each in answers.items()}) for n in first}

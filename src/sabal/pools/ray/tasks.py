@@ -1,4 +1,4 @@
-"""Tasks on a Ray cluster, as many at a time as wanted, heard of item by item."""
+"""Run tasks on a Ray cluster, and report their results item by item."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sabal.pools.ray.session import cpus_of_cluster, ray_module, session
 
 Item = TypeVar("Item")
 Task = Callable[[], Iterable[Item]]
-"""Something that can be sent to another process, and yields an item now and then."""
+"""A picklable function that yields items."""
 
-LISTEN_SECONDS = 0.5
-"""An interrupt is noticed after so long, even while nothing comes."""
+POLL_SECONDS = 0.5
+"""The longest wait, so that interrupts are noticed while no item arrives."""
 
 
 def run_on_ray(
@@ -26,10 +26,20 @@ def run_on_ray(
     jobs: int | None = None,
     address: str | None = None,
 ) -> list[list[Item]]:
-    """What every task yields, `jobs` of them at a time (None: as many as there are CPUs).
+    """Run tasks in parallel and return the items that each yields.
 
-    on_item: called with every item when it comes; again, if a task was lost and ran once more.
-    A task that fails ends all others, and raises here what it raised there.
+    A task that fails cancels all others, and its exception is raised.
+
+    Parameters
+    ----------
+    tasks : sequence of callable
+        The tasks.
+    on_item : callable
+        Called with every item as it arrives, again if a lost task is repeated.
+    jobs : int, optional
+        The number of tasks at a time; the CPUs of the cluster by default.
+    address : str, optional
+        See `session`.
     """
     with session(address, cpus=jobs):
         return _run(tasks, on_item, jobs or cpus_of_cluster())
@@ -48,7 +58,7 @@ def _run(
             while waiting and len(running) < jobs:
                 number = waiting.pop()
                 running[remote.remote(tasks[number], os.getcwd())] = number
-            ready, _ = ray.wait(list(running), timeout=LISTEN_SECONDS)
+            ready, _ = ray.wait(list(running), timeout=POLL_SECONDS)
             for stream in ready:
                 try:
                     item = _get(ray, next(stream))
@@ -72,7 +82,7 @@ def _get(ray: Any, reference: Any) -> Any:
         if isinstance(error.cause, SabalError):
             raise error.cause from None
         if isinstance(error.cause, Exception):
-            raise error.cause from error  # which tells where, over there
+            raise error.cause from error  # has the traceback of the worker
         raise
     except ray.exceptions.RayError as error:
         raise ClusterError(
@@ -83,7 +93,7 @@ def _get(ray: Any, reference: Any) -> Any:
 
 
 def _items(task: Task[Item], folder: str) -> Iterator[Item]:
-    """In a worker: what a task yields, with paths that mean what they mean to the driver."""
+    """Run a task in a worker, in the working directory of the driver."""
     limit_threads(1)
     with contextlib.suppress(OSError):
         os.chdir(folder)
