@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 from serving import served
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import Answer
+from sabal.labeling.store.records import Answer
 
 CLASSES = [f"class {n}" for n in range(5)]
 COUNT = 5

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import ImportedLabel, NewBatchItem, PoolItem, Store, Submission
+from sabal.labeling.store import Store
+from sabal.labeling.store.records import ImportedLabel, NewBatchItem, PoolItem, Submission
 
 T = TypeVar("T")
 

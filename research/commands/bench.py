@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from research.cli import app
-from sabal.cli.parse import parse_names, parse_numbers
+from sabal.cli.parse import parse_names
 from sabal.errors import InputError
 
 bench_app = typer.Typer()
@@ -112,8 +112,8 @@ def bench_strategies(
     from sabal.core.terminal import print_table
 
     rows = run_strategies(
-        sizes=parse_numbers(sizes, "--sizes"),
-        budgets=parse_numbers(budgets, "--budgets"),
+        sizes=_parse_numbers(sizes, "--sizes"),
+        budgets=_parse_numbers(budgets, "--budgets"),
         dimensions=dimensions,
         classes=classes,
         strategies=None if strategies is None else strategies.split(","),
@@ -127,3 +127,15 @@ def bench_strategies(
     else:
         print_table(results_table(rows))
         print(f"Results and picture in {out}")
+
+
+def _parse_numbers(text: str, name: str) -> list[int]:
+    """Return the whole numbers in a comma-separated text; `name` is for messages."""
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError(
+            f"{name} as whole numbers with commas between",
+            repr(text),
+            "write for instance 100,1000",
+        ) from None

@@ -15,7 +15,7 @@ import pytest
 from devices import is_device, make_device
 from makers import make_pool
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 
 SABAL = (sys.executable, "-c", "from sabal.cli import main; main()")
 

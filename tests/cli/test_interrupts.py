@@ -15,7 +15,7 @@ import pytest
 from labeling_helpers import answer
 from sabal.labeling.example import make_example
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 
 START = "from sabal.__main__ import main; main()"
 INTERRUPT_AN_IMPORT = """

@@ -16,7 +16,7 @@ import schemathesis
 from schemathesis.engine import Status, events, from_schema
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():

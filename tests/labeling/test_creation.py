@@ -14,7 +14,7 @@ from forks import COMMAND, COMMAND_IMPORTS, Forks
 from labeling_helpers import answer
 from sabal.errors import FileError, SabalError
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 
 ITEMS = 300
 KILLS = int(os.environ.get("SABAL_KILLS", "6"))

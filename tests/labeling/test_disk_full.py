@@ -20,7 +20,7 @@ import pytest
 
 from forks import COMMAND, COMMAND_IMPORTS, Forks
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():

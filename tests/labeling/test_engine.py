@@ -15,7 +15,7 @@ from sabal.errors import FileError, InputError
 from sabal.labeling.choosing import interleave
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
-from sabal.labeling.store import ImportedLabel, NewBatchItem
+from sabal.labeling.store.records import ImportedLabel, NewBatchItem
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
 from sabal.learners.linear import LinearLearner
 from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds

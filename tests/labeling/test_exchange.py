@@ -18,20 +18,14 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sabal.errors import FileError, SabalError, UnknownNameError
-from sabal.labeling.exchange import (
-    FORMATS,
-    export_bytes,
-    export_file,
-    format_of,
-    import_file,
-    label_config,
-)
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, FileRow, answer_in
-from sabal.labeling.exchange.exporting import WRITERS
-from sabal.labeling.exchange.importing import READERS
-from sabal.labeling.exchange.label_studio import write_tasks
+from sabal.labeling.exchange.exporting import WRITERS, export_bytes, export_file
+from sabal.labeling.exchange.formats import FORMATS, format_of
+from sabal.labeling.exchange.importing import READERS, import_file
+from sabal.labeling.exchange.label_studio import label_config, write_tasks
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import ImportedLabel, NewBatchItem, PoolItem, Store, Submission
+from sabal.labeling.store import Store
+from sabal.labeling.store.records import ImportedLabel, NewBatchItem, PoolItem, Submission
 
 NASTY = [
     "=1+1", "'=1+1", "''=", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "'", '"', 'say "hi", then',

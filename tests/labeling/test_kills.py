@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from forks import SERVE, SERVE_IMPORTS, Forks
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 
 KILLS = int(os.environ.get("SABAL_KILLS", "10"))
 PEOPLE = 4

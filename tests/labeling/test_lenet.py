@@ -14,7 +14,7 @@ from labeling_helpers import answer, settings
 from sabal.errors import InputError
 from sabal.labeling import learner_choice
 from sabal.labeling.engine import Engine
-from sabal.labeling.features import FeatureFiles
+from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.learner_choice import name_of_head
 from sabal.labeling.project import Project
 from sabal.learners import lenet

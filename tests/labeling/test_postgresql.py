@@ -18,7 +18,8 @@ from sklearn.datasets import load_digits
 from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, undo
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
-from sabal.labeling.store import ImportedLabel, Store, Submission, schema
+from sabal.labeling.store import Store, schema
+from sabal.labeling.store.records import ImportedLabel, Submission
 
 URL = os.environ.get("SABAL_TEST_POSTGRESQL", "")
 pytestmark = pytest.mark.skipif(not URL, reason="SABAL_TEST_POSTGRESQL is not set")

@@ -6,20 +6,25 @@ import json
 import os
 import sys
 import time
+import tomllib
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import tomli_w
 import torch
 from PIL import Image
 
 from labeling_helpers import STRANGE, settings
-from sabal.errors import FileError, InputError, MissingPackageError, SabalError
+from sabal.errors import FileError, InputError, MissingPackageError, SabalError, SabalWarning
 from sabal.labeling import learner_choice
 from sabal.labeling.example import make_example
-from sabal.labeling.features import FeatureFiles, backbone, describe, feature_files, learns_with
+from sabal.labeling.features import backbone, describe, feature_files
+from sabal.labeling.features.describe import learns_with
+from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.features.image_features import open_image
 from sabal.labeling.project import Project
 from sabal.labeling.settings import read_settings, write_settings
@@ -154,10 +159,10 @@ def test_data_that_is_not_there_is_said(tmp_path):
 
 
 def test_a_project_opens_as_it_was_made(tmp_path):
-    image_project(tmp_path, batch=7, options={"alpha": 2.0}, show_guess=True).close()
+    image_project(tmp_path, batch=7, options={"radius": 2.0}, show_guess=True).close()
     with Project.open(tmp_path / "p") as project:
         assert project.settings.batch == 7
-        assert project.settings.options == {"alpha": 2.0}
+        assert project.settings.options == {"radius": 2.0}
         assert project.settings.name == "p"
         assert len(project.items) == 6
         assert project.store.settings == project.settings
@@ -190,9 +195,90 @@ def test_a_project_that_could_not_be_made_leaves_no_database(tmp_path, monkeypat
 
 
 def test_settings_survive_a_round_trip(tmp_path):
-    given = settings(classes=STRANGE, options={"alpha": 2.0, "atoms": "kernel"}, overlap=2)
+    options = {"alpha": 2.0, "atoms": "kernel"}
+    given = settings(classes=STRANGE, strategy="sabal-kernel", options=options, overlap=2)
     write_settings(tmp_path / "sabal.toml", given)
     assert read_settings(tmp_path / "sabal.toml") == given
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options", "meant", "kept"),
+    [
+        (None, {"alpha": 2.0}, "sabal-kernel", {"alpha": 2.0}),
+        ("sabal", {"alpha": 1, "refit": False, "atoms": "auto"}, "sabal", {}),
+        ("sabal", {"atoms": "coverage", "radius": 2.0}, "sabal", {"radius": 2.0}),
+        ("sabal", {"atoms": "curvature"}, "sabal-kernel", {"atoms": "curvature"}),
+        (
+            "sabal",
+            {"atoms": "auto", "width": 64, "scale": "free", "uncertainty": "entropy"},
+            "sabal-kernel",
+            {"width": 64, "uncertainty": "entropy"},
+        ),
+        (
+            "sabal",
+            {"atoms": "gradient", "alpha": 2.0, "scale": "literal", "width": 64},
+            "sabal-greedy",
+            {"atoms": "gradient", "alpha": 2.0, "scale": "literal"},
+        ),
+        (
+            "sabal-greedy",
+            {"atoms": "kernel", "step": 0.5, "scale": "free"},
+            "sabal-kernel",
+            {"atoms": "kernel", "step": 0.5},
+        ),
+        (
+            "sabal-iht",
+            {"atoms": "curvature", "prox": "exact", "iterations": 9, "tol": 0.1, "beta": 2.0},
+            "sabal-kernel",
+            {"atoms": "curvature", "beta": 2.0},
+        ),
+    ],
+)
+def test_a_project_of_version_0_1_opens_with_the_strategy_that_it_meant(
+    tmp_path, strategy, options, meant, kept
+):
+    image_project(tmp_path).close()
+    path = tmp_path / "p" / "sabal.toml"
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    document["loop"].pop("strategy")
+    document["loop"] |= {"options": options, **({"strategy": strategy} if strategy else {})}
+    before = tomli_w.dumps(document)
+    path.write_text(before, encoding="utf-8")
+    with pytest.warns(SabalWarning, match=f"is read as '{meant}'.*set strategy"):
+        project = Project.open(tmp_path / "p")
+    with project:
+        assert (project.settings.strategy, project.settings.options) == (meant, kept)
+    assert path.read_text(encoding="utf-8") == before
+
+
+@pytest.mark.parametrize(
+    ("strategy", "options"),
+    [
+        ("sabal", {"radius": 2.0}),
+        ("sabal-greedy", {"atoms": "gradient"}),
+        ("sabal-iht", {"tol": 0.1}),
+        ("random", {}),
+    ],
+)
+def test_settings_of_today_are_read_without_a_warning(tmp_path, strategy, options):
+    given = settings(strategy=strategy, options=options)
+    write_settings(tmp_path / "sabal.toml", given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert read_settings(tmp_path / "sabal.toml") == given
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"aplha": 2.0}, {"alpha": 2.0, "radius": 1.0}, {"atoms": "molecules"}]
+)
+def test_an_option_that_no_version_had_is_refused(tmp_path, wrong):
+    path = tmp_path / "sabal.toml"
+    write_settings(path, settings())
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    document["loop"]["options"] = wrong
+    path.write_text(tomli_w.dumps(document), encoding="utf-8")
+    with pytest.raises(FileError, match="options of"):
+        read_settings(path)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from PIL import Image
 import sabal
 from sabal.errors import FileError
 from sabal.labeling.exchange import answer_rows as exchange_rows
-from sabal.labeling.exchange import export_file, import_file
+from sabal.labeling.exchange.exporting import export_file
+from sabal.labeling.exchange.importing import import_file
 from sabal.labeling.features.image_features import open_image
 from sabal.labeling.project import Project
 from sabal.labeling.web import create_app, media

@@ -21,16 +21,9 @@ from sqlalchemy.schema import CreateTable
 
 from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
 from sabal.errors import FileError, InputError, UnknownNameError
-from sabal.labeling.store import (
-    ImportedLabel,
-    NewBatchItem,
-    PoolItem,
-    Store,
-    Submission,
-    migrations,
-    schema,
-)
+from sabal.labeling.store import Store, migrations, schema
 from sabal.labeling.store.database import Database
+from sabal.labeling.store.records import ImportedLabel, NewBatchItem, PoolItem, Submission
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from PIL import Image
 
 from sabal.errors import FileError, InputError
 from sabal.labeling.project import Project
-from sabal.labeling.store import CurvePoint, NewBatchItem
+from sabal.labeling.store.records import CurvePoint, NewBatchItem
 from sabal.labeling.web import app as web_app
 from sabal.labeling.web import charts, create_app, media, server
 from sabal.labeling.web.pages import layout_of, shortcuts

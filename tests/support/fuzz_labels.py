@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import sabal
 from fuzz_oracle import ANSWERED, REFUSED, Answer, Kind, check_error, check_refusal, run_cli
 from fuzz_pools import damaged
-from sabal.labeling.exchange import import_file
+from sabal.labeling.exchange.importing import import_file
 from sabal.labeling.project import Project
 from sabal.labeling.store import Store
 

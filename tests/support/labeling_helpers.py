@@ -6,7 +6,8 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import NewBatchItem, PoolItem, Store, Submission
+from sabal.labeling.store import Store
+from sabal.labeling.store.records import NewBatchItem, PoolItem, Submission
 
 STRANGE = (
     "plain",

@@ -7,7 +7,7 @@ import uuid
 import warnings
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import NewBatchItem
+from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 
 with warnings.catch_warnings():

@@ -16,7 +16,7 @@ from sabal.errors import InputError
 
 if TYPE_CHECKING:
     from sabal.labeling.project import Project
-    from sabal.labeling.store import ImportReport, Status
+    from sabal.labeling.store.records import ImportReport, Status
 
 SHOWN_IDS = 5
 STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
@@ -88,7 +88,7 @@ def init(
 
     Example: `sabal init pets --data photos/ --classes cat,dog,other`
     """
-    from sabal.labeling.features import learns_with
+    from sabal.labeling.features.describe import learns_with
     from sabal.labeling.project import Project
 
     given: dict[str, Any] = {
@@ -125,8 +125,7 @@ def init(
 def label(
     project: ProjectFolder,
     port: Annotated[
-        int | None,
-        typer.Option(help="Where to listen [8760, or a free one].", min=0, max=65_535),
+        int | None, typer.Option(help="Where to listen [8760, or a free one].", min=0, max=65_535)
     ] = None,
     host: Annotated[
         str, typer.Option(help="0.0.0.0 lets other machines in, with a token.")
@@ -147,7 +146,7 @@ def label(
 
     Example: `sabal label pets --port 8760 --no-browser`
     """
-    from sabal.labeling.features import learns_with
+    from sabal.labeling.features.describe import learns_with
     from sabal.labeling.project import Project
     from sabal.labeling.web import serve
 
@@ -180,7 +179,7 @@ def import_labels(
 
     Example: `sabal import pets labelled.json`
     """
-    from sabal.labeling.exchange import import_file
+    from sabal.labeling.exchange.importing import import_file
     from sabal.labeling.project import Project
 
     with Project.open(project) as opened:
@@ -227,12 +226,9 @@ def export(
     Example: `sabal export pets --format csv --out labels.csv`
     """
     from sabal.core.files import is_standard_output, write_text_whole
-    from sabal.labeling.exchange import (
-        export_file,
-        format_to_write,
-        label_config,
-    )
-    from sabal.labeling.exchange.label_studio import LOCAL_FILES
+    from sabal.labeling.exchange.exporting import export_file
+    from sabal.labeling.exchange.formats import format_to_write
+    from sabal.labeling.exchange.label_studio import LOCAL_FILES, label_config
     from sabal.labeling.project import Project
 
     target = parse_out(out)

@@ -13,38 +13,16 @@ ENGINES = ("local", "ray")
 
 
 def parse_out(out: Path | None) -> Path:
-    """Where to write; `-`, or nothing, is standard output."""
+    """Return where to write; `-`, or nothing, is standard output."""
     return STANDARD_OUTPUT if out is None or out == Path("-") else out
-
-
-def parse_numbers(text: str, name: str) -> list[int]:
-    """Return the whole numbers in a comma-separated text; `name` is for messages."""
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(
-            f"{name} as whole numbers with commas between",
-            repr(text),
-            "write for instance 100,1000",
-        ) from None
 
 
 def parse_options(
     texts: list[str], flag: str = "--option", example: str = "alpha=2.0"
 ) -> dict[str, Any]:
-    """Return name=value texts as keyword arguments.
+    """Return texts such as ``alpha=2.0`` as keyword arguments; a value is JSON, or else a word.
 
-    Parameters
-    ----------
-    texts : list of str
-        Texts such as ``alpha=2.0``; a value is JSON, or else a word.
-    flag, example : str
-        The option that they were given with and an example of it, for messages.
-
-    Returns
-    -------
-    dict
-        Values by name; hyphens in names become underscores.
+    Hyphens in names become underscores. `flag` and `example` are for messages.
     """
     pairs = [_parse_option(text, flag, example) for text in texts]
     names = [name for name, _ in pairs]

@@ -37,14 +37,7 @@ def main() -> None:
 def run(app: typer.Typer, *, name: str = "sabal", prog_name: str | None = None) -> None:
     """Run the commands of `app`, and end the process with an exit code.
 
-    Parameters
-    ----------
-    app : Typer
-        The command line.
-    name : str
-        What a line on standard error begins with.
-    prog_name : str, optional
-        The program as it is typed, for hints; that of the process by default.
+    `name` begins a line on standard error; `prog_name` is the program as it is typed, for hints.
     """
     try:
         result = app(standalone_mode=False, prog_name=prog_name)

@@ -19,10 +19,7 @@ SHOWN_ITEMS = 10
 def print_selection(
     selection: Selection, saved_to: Path | None, *, on_stderr: bool = False
 ) -> None:
-    """Print the first items of a batch, a comparison with random ones, and any warnings.
-
-    With `on_stderr`, the batch itself was written to standard output.
-    """
+    """Print the first items of a batch, a comparison with random ones, and any warnings."""
     console = Console(stderr=on_stderr)
     table = Table(title=f"{len(selection)} items chosen by {selection.strategy}")
     for name in ("rank", "id", "weight", "score"):

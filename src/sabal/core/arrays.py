@@ -23,14 +23,9 @@ from array_api_compat import (
 
 from sabal.errors import InputError
 
-Array = Any
-"""An array of any library that follows the array API standard."""
-
-CHUNK_BYTES = 2 * 2**20
-"""Size of the temporaries of a pass that multiplies matrices: enough for BLAS to be efficient."""
-
-CACHE_BYTES = 2**20
-"""Size of the temporaries of an elementwise pass: they should stay in the processor's cache."""
+Array = Any  # an array of any library that follows the array API standard
+CHUNK_BYTES = 2 * 2**20  # temporaries of matrix products: enough for BLAS to be efficient
+CACHE_BYTES = 2**20  # temporaries of elementwise passes: they stay in the processor's cache
 
 SEGMENTS = 64
 """Number of parts in which a sum over a pool is computed, whatever computes it.
@@ -39,8 +34,7 @@ A pool in memory, on disk or on a cluster therefore gives the same sums to the l
 messages of a cluster do not grow with the pool.
 """
 
-SHORTEST_SEGMENT = 4096
-"""Smallest number of rows of such a part."""
+SHORTEST_SEGMENT = 4096  # smallest number of rows of such a part
 
 
 class LazyRows:
@@ -51,11 +45,18 @@ class LazyRows:
     """
 
     shape: tuple[int, ...]
+    dtype: Any
 
     @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """What all rows would take in memory."""
+        size = getattr(self.dtype, "itemsize", None) or np.dtype(self.dtype).itemsize
+        return int(np.prod(self.shape, dtype=np.int64)) * int(size)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -72,25 +73,10 @@ def is_lazy(value: Any) -> bool:
 
 
 def as_array(value: Any, name: str) -> Array:
-    """Return `value` as a floating-point array of its own library.
+    """Return `value` as a floating-point array of its own library; lists and data frames as NumPy.
 
-    Parameters
-    ----------
-    value : array_like
-        An array of any library, a list or a data frame; the latter two become NumPy.
-    name : str
-        Its name, for messages.
-
-    Returns
-    -------
-    array
-        Integers and short floats are widened (they cannot be computed with); nothing is narrowed.
-        Lazy rows are returned as they are.
-
-    Raises
-    ------
-    InputError
-        If `value` is not a dense array of real numbers.
+    Integers and short floats are widened (they cannot be computed with); nothing is narrowed. Lazy
+    rows are returned as they are.
     """
     if is_lazy(value):
         return value
@@ -256,10 +242,7 @@ def per_row(measure: Callable[[np.ndarray], np.ndarray], array: Array) -> np.nda
 
 
 def segments_of(rows: int) -> list[slice]:
-    """Return at most `SEGMENTS` slices that cover `rows` rows, each of `SHORTEST_SEGMENT` or more.
-
-    The last one may be shorter.
-    """
+    """Return at most `SEGMENTS` slices over `rows` rows, of `SHORTEST_SEGMENT` or more each."""
     step = max(SHORTEST_SEGMENT, -(-rows // SEGMENTS))
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 

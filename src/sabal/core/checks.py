@@ -20,17 +20,10 @@ from sabal.core.arrays import (
 )
 from sabal.errors import InputError, shown
 
-SUM_TOLERANCE = 1e-3
-"""How far the sum of a row of probabilities may be from 1: room for float16 and long rows."""
-
-LARGEST_NUMBER = 1e100
-"""Largest value of an option: products with anything in a pool stay finite."""
-
-LARGEST_WHOLE = 2**53
-"""Largest value of an option that is a count: floats above it skip whole numbers."""
-
-LARGEST_SQUARE = 1e280
-"""Largest squared length of an atom: above it, sums and products overflow float64."""
+SUM_TOLERANCE = 1e-3  # of the sum of a row of probabilities: room for float16 and long rows
+LARGEST_NUMBER = 1e100  # largest value of an option: products with anything in a pool stay finite
+LARGEST_WHOLE = 2**53  # largest option that is a count: floats above it skip whole numbers
+LARGEST_SQUARE = 1e280  # largest squared length of an atom: above it, sums overflow float64
 
 RandomState = int | np.random.Generator | None
 """What a caller may pass as `random_state`."""
@@ -73,10 +66,7 @@ def check_probs(value: Any, name: str = "probs") -> Array:
 
 
 def check_log_probs(value: Any, name: str = "log_probs") -> Array:
-    """Return posterior log-probabilities as an (n, samples, classes) array.
-
-    An entry of -inf is a probability of 0.
-    """
+    """Return posterior log-probabilities as an (n, samples, classes) array; -inf is allowed."""
     log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
     xp = namespace(log_probs_NKC)
     n, samples, classes = log_probs_NKC.shape

@@ -14,11 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from sabal.errors import MissingPackageError
 
-PACKAGES = {"PIL": "pillow", "tomli_w": "tomli-w"}
-"""Packages whose name on an index differs from the module that they install."""
-
-PROJECT = Path(__file__).parents[3]
-"""The root of the repository, if this file is part of a source tree."""
+PACKAGES = {"PIL": "pillow", "tomli_w": "tomli-w"}  # modules whose package has another name
+PROJECT = Path(__file__).parents[3]  # the repository, if this is a source tree
 
 
 def import_optional(module: str, extra: str, purpose: str) -> Any:
@@ -62,18 +59,10 @@ def missing_package(
 
 
 def install_command(extra: str) -> str:
-    """Return the command that adds an extra to this installation.
+    """Return the command that adds an extra such as "app" to this installation.
 
-    Parameters
-    ----------
-    extra : str
-        The name of the extra, such as ``"app"``.
-
-    Returns
-    -------
-    str
-        A command for a shell. It installs from where this package came from: the source tree, the
-        folder, the file or the repository. Only an installation from an index is named plainly.
+    It installs from where this package came from: the source tree, the folder, the file or the
+    repository. Only an installation from an index is named plainly.
     """
     return f"{_pip()} install {_requirement(extra)}"
 

@@ -24,17 +24,13 @@ import numpy as np
 from sabal.errors import FileError
 
 STDOUT = 1
-STANDARD_OUTPUT = Path("/dev/stdout")
-"""Standard output, even on systems without this path."""
+STANDARD_OUTPUT = Path("/dev/stdout")  # even on systems without this path
 
 NOT_SUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM}
 """Errors of file systems that do not support syncing folders or hard links."""
 
-SHOWN_NAME = 16
-"""Characters of a file's name in the name of its temporary file."""
-
-MAX_LINKS = 40
-"""The maximum number of links followed, as in Linux."""
+SHOWN_NAME = 16  # characters of a file's name in the name of its temporary file
+MAX_LINKS = 40  # the maximum number of links followed, as in Linux
 
 BAD_ARCHIVE = (
     OSError, ValueError, EOFError, KeyError, RuntimeError, MemoryError,
@@ -47,30 +43,13 @@ header parser may raise TokenError.
 """
 
 
-def write_whole(path: str | Path, write: Callable[[Path], None]) -> Path:
+def write_whole(path: str | Path, write: Callable[[Path], object]) -> Path:
     """Write a file so that it is either complete or absent.
 
     `write` fills a temporary file, which is then moved to `path` in one step. A crash, a full disk
     or an error in `write` leaves an existing file unchanged. Symbolic links are followed, and a
     file that is replaced keeps its mode. Devices, pipes, sockets and open descriptors cannot be
     replaced: the finished content is written to them.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file to write.
-    write : callable
-        Writes the content to the path that it is called with.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be written.
     """
     target = Path(path)
     with os_errors_about(target):
@@ -89,7 +68,7 @@ def write_bytes_whole(path: str | Path, content: bytes) -> Path:
     """Write bytes as `write_whole` does."""
     target = Path(path)
     if not is_stream(target):
-        return write_whole(target, lambda temporary: _write_bytes(temporary, content))
+        return write_whole(target, lambda temporary: temporary.write_bytes(content))
     with os_errors_about(target):
         _write_through(target, io.BytesIO(content))
     return target
@@ -215,7 +194,7 @@ def unreadable_archive(path: Path, error: Exception) -> FileError:
     )
 
 
-def _replace(target: Path, mode: int, write: Callable[[Path], None]) -> None:
+def _replace(target: Path, mode: int, write: Callable[[Path], object]) -> None:
     # Only the start of the name, as the temporary name might be too long otherwise.
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:SHOWN_NAME]}.")
     os.close(descriptor)
@@ -286,7 +265,3 @@ def _sync(made: Path) -> None:
     # Windows syncs only files that are open for writing.
     with made.open("rb+" if os.name == "nt" else "rb") as file:
         os.fsync(file.fileno())
-
-
-def _write_bytes(target: Path, content: bytes) -> None:
-    target.write_bytes(content)

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, NoReturn
 
-INTERRUPTED = 130
-"""The exit code of an interrupted command, as in shells."""
+INTERRUPTED = 130  # the exit code of an interrupted command, as in shells
 
 
 class Interrupts:
@@ -49,12 +48,8 @@ def end(name: str = "sabal") -> NoReturn:
 def run_interruptible(load: Callable[[], Callable[[], None]], name: str) -> None:
     """Run a command line so that an interrupt at any moment ends it without a traceback.
 
-    Parameters
-    ----------
-    load : callable
-        Imports the command line, and returns the function that runs it.
-    name : str
-        What a line on standard error begins with.
+    `load` imports the command line and returns the function that runs it; `name` begins a line on
+    standard error.
     """
     interrupts = Interrupts(name)
     # A command in the background of a script is started with interrupts ignored: keep it so.

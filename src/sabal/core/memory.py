@@ -13,10 +13,7 @@ from typing import Any
 from sabal.errors import InputError
 
 PROCESS = Path("/proc/self")
-
-SHARE = 4
-"""A pool that takes more than 1 / SHARE of the memory allowed stays on disk."""
-
+SHARE = 4  # a pool that takes more than 1 / SHARE of the memory allowed stays on disk
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([kmgtp]?)(i?)b?\s*", re.ASCII | re.IGNORECASE)
 _LONGEST = 40
 
@@ -45,24 +42,9 @@ class PeakMemory:
 
 
 def parse_bytes(value: Any, name: str = "memory") -> int:
-    """Return a number of bytes from a number or a text.
+    """Return a number of bytes from a number or a text such as "500 MB", "2GB", "1GiB" or "1.5g".
 
-    Parameters
-    ----------
-    value : int or str
-        Such as 123456, "500 MB", "2GB", "1GiB" or "1.5g". Units are powers of 1,000; with an i, as
-        in GiB, powers of 1,024.
-    name : str
-        The name of the value, for messages.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    InputError
-        If `value` is not a positive number of bytes.
+    Units are powers of 1,000; with an i, as in GiB, powers of 1,024.
     """
     if isinstance(value, str):
         found = _AMOUNT.fullmatch(value) if len(value) <= _LONGEST else None

@@ -10,8 +10,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-PATIENCE_SECONDS = 1.0
-"""Work that takes no longer than this shows no progress line."""
+PATIENCE_SECONDS = 1.0  # work that takes no longer than this shows no progress line
 
 
 def print_table(table: Table) -> None:

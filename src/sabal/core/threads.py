@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""Environment variables that numerical libraries read when they are loaded."""
 
 
 def limit_threads(count: int) -> None:
@@ -13,11 +12,6 @@ def limit_threads(count: int) -> None:
 
     With as many worker processes as cores, more threads only compete with each other. Libraries
     that are loaded later, such as PyTorch, read the environment; those already loaded are told.
-
-    Parameters
-    ----------
-    count : int
-        Threads of each library.
     """
     for name in THREAD_VARIABLES:
         os.environ[name] = str(count)

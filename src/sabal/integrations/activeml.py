@@ -102,7 +102,10 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         check_equal_missing_label(clf.missing_label, self.missing_label_)
         X_pool, rows = self._transform_candidates(candidates, X, y, allow_only_unlabeled=True)
         if fit_clf:
-            clf = _fit_clone(clf, X, y, sample_weight)
+            from sklearn.base import clone
+
+            weights = () if sample_weight is None else (sample_weight,)
+            clf = clone(clf).fit(X, y, *weights)
         self.selection_ = self._choose(clf, X_pool, X, y, batch_size)
         picked = self.selection_.indices
         indices = picked if rows is None else rows[picked]
@@ -145,9 +148,3 @@ class SabalQuery(SingleAnnotatorPoolQueryStrategy):  # type: ignore[misc]
         if isinstance(inner, Pipeline) and len(inner) > 1:
             return np.asarray(inner[:-1].transform(X))
         return X
-
-
-def _fit_clone(clf: Any, X: np.ndarray, y: np.ndarray, sample_weight: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(clf).fit(X, y) if sample_weight is None else clone(clf).fit(X, y, sample_weight)

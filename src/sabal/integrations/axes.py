@@ -10,9 +10,7 @@ from sabal.core.arrays import Array, as_array, namespace
 from sabal.core.checks import check_choice, check_log_probs, check_logits, check_probs
 from sabal.errors import InputError, shown
 
-SABAL_AXES = "NKC"
-"""Items, posterior samples, classes."""
-
+SABAL_AXES = "NKC"  # items, posterior samples, classes
 VALUES = ("probs", "log_probs", "logits")
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from sabal.api import query, select
 from sabal.core.checks import RandomState
 from sabal.integrations.axes import log_probs_from
-from sabal.selection import Selection
 
 QueryFunction = Callable[..., tuple[np.ndarray, np.ndarray]]
 
@@ -43,49 +42,22 @@ def modal_query(
     def query_pool(
         classifier: Any, X_pool: Any, n_instances: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
-        choose = _query_committee if hasattr(classifier, "learner_list") else _query_learner
-        batch = choose(classifier, X_pool, n_instances, strategy, random_state, options)
+        how = {"strategy": strategy, "random_state": random_state, **options}
+        if hasattr(classifier, "learner_list"):
+            batch = select(n_instances, **_committee_arrays(classifier, X_pool), **how)
+        else:
+            known = {"X_labeled": classifier.X_training, "y_labeled": classifier.y_training}
+            batch = query(classifier.estimator, X_pool, n_instances, **known, **how)
         return batch.indices, batch.weights
 
     return query_pool
 
 
-def _query_learner(
-    learner: Any,
-    X_pool: Any,
-    budget: int,
-    strategy: str,
-    random_state: RandomState,
-    options: dict[str, Any],
-) -> Selection:
-    return query(
-        learner.estimator,
-        X_pool,
-        budget,
-        X_labeled=learner.X_training,
-        y_labeled=learner.y_training,
-        strategy=strategy,
-        random_state=random_state,
-        **options,
-    )
-
-
-def _query_committee(
-    committee: Any,
-    X_pool: Any,
-    budget: int,
-    strategy: str,
-    random_state: RandomState,
-    options: dict[str, Any],
-) -> Selection:
+def _committee_arrays(committee: Any, X_pool: Any) -> dict[str, Any]:
     # A committee does not keep its training data; its members do, often the same data.
     known = [m.X_training for m in committee.learner_list if m.X_training is not None]
-    return select(
-        budget,
-        features=X_pool,
-        log_probs=log_probs_from(committee.vote_proba(X_pool), axes="NKC", values="probs"),
-        labeled_features=np.unique(np.concatenate(known), axis=0) if known else None,
-        strategy=strategy,
-        random_state=random_state,
-        **options,
-    )
+    return {
+        "features": X_pool,
+        "log_probs": log_probs_from(committee.vote_proba(X_pool), axes="NKC", values="probs"),
+        "labeled_features": np.unique(np.concatenate(known), axis=0) if known else None,
+    }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -72,7 +70,9 @@ class _SkorchPass:
     @cached_property
     def results(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The features, the output of the last layer, and the predicted probabilities."""
-        with _record_calls(self.layer) as batches:
+        from sabal.models.wrappers import record_calls
+
+        with record_calls(self.layer, lambda tensor: to_numpy(tensor).copy()) as batches:
             probs_NC = np.asarray(self.net.predict_proba(self.X))
         features, outputs = (np.concatenate(part) for part in zip(*batches, strict=True))
         if features.ndim != 2 or len(features) != len(probs_NC):
@@ -90,18 +90,3 @@ class _SkorchPass:
                 "name the layer that gives the logits",
             )
         return features, outputs, probs_NC
-
-
-@contextmanager
-def _record_calls(layer: Any) -> Iterator[list[tuple[np.ndarray, np.ndarray]]]:
-    """Record the inputs and outputs of a layer, batch by batch."""
-    batches: list[tuple[np.ndarray, np.ndarray]] = []
-
-    def record(_: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        batches.append((to_numpy(inputs[0]).copy(), to_numpy(output).copy()))
-
-    handle = layer.register_forward_hook(record)
-    try:
-        yield batches
-    finally:
-        handle.remove()

@@ -12,8 +12,7 @@ import numpy as np
 from sabal.errors import SabalWarning
 from sabal.labeling.explanations import explain, predicted
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import NewBatchItem, TrainingLabel
-from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.labeling.store.records import CHECK, TRAIN, NewBatchItem, TrainingLabel
 from sabal.learners.learner import Learner
 from sabal.loop.rounds import choose_batch, round_seed
 from sabal.selection import Selection
@@ -28,31 +27,10 @@ def choose_batch_with_checks(
     capacity: int,
     key_of: Callable[[int], str],
 ) -> tuple[Selection, list[NewBatchItem]]:
-    """Choose the batch of a round.
+    """Choose the batch of a round, with the check items and the reasons for every item.
 
-    Parameters
-    ----------
-    settings : Settings
-        The settings of the project.
-    head : Learner
-        The model; one that is not trained chooses by the first strategy.
-    number : int
-        The number of the round.
-    labels : sequence of TrainingLabel
-        What the model was trained on.
-    taken : set of int
-        Rows that are in a batch already.
-    capacity : int
-        The maximal number of items.
-    key_of : callable
-        Returns the key of a row.
-
-    Returns
-    -------
-    selection : Selection
-        The selection of the strategy.
-    batch : list of NewBatchItem
-        The selected items and the check items, with the reasons for them.
+    A head that is not trained chooses by the first strategy. `taken` holds the rows that are in a
+    batch already, `capacity` the maximal number of items.
     """
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
     wanted = min(settings.initial if number == 0 else settings.batch, capacity)

@@ -20,17 +20,13 @@ import sqlalchemy as sa
 from sabal.core.files import move_to_new
 from sabal.errors import FileError
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import PoolItem, Store, schema
+from sabal.labeling.store import Store, schema
+from sabal.labeling.store.records import PoolItem
 
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
-COMPANIONS = ("-wal", "-shm", "-journal")
-"""The endings of the files that SQLite keeps beside a database."""
-
-UNFINISHED = ".sabal-init-"
-"""The prefix of the temporary folder."""
-
-WRITTEN_BY_INIT = {"migrations", "settings", "items"}
-"""The tables that have rows before a project is first opened."""
+COMPANIONS = ("-wal", "-shm", "-journal")  # endings of what SQLite keeps beside a database
+UNFINISHED = ".sabal-init-"  # the prefix of the temporary folder
+WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
 
 
 def check_free(place: Path) -> None:

@@ -16,11 +16,10 @@ import numpy as np
 from sabal.core.files import make_folder
 from sabal.errors import FileError
 from sabal.labeling.choosing import choose_batch_with_checks
-from sabal.labeling.features import FeatureFiles
+from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
 from sabal.labeling.project import Project
-from sabal.labeling.store import ImportedLabel, TrainingLabel, TrainingRecord
-from sabal.labeling.store.records import CHECK, TRAIN
+from sabal.labeling.store.records import CHECK, TRAIN, ImportedLabel, TrainingLabel, TrainingRecord
 from sabal.learners.learner import Learner
 from sabal.loop.rounds import round_seed
 
@@ -41,13 +40,7 @@ class Engine:
         self._nothing_due_at: int | None = None
 
     def step(self) -> str | None:
-        """Do the next thing that is due.
-
-        Returns
-        -------
-        str or None
-            What was done ("features", "train" or "choose"); None if nothing is due.
-        """
+        """Do the next thing that is due: "features", "train" or "choose"; None if nothing is."""
         try:
             return self._step()
         except Exception as error:

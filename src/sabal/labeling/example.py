@@ -11,8 +11,7 @@ from sabal.core.files import make_folder, write_whole
 from sabal.labeling.creation import SETTINGS
 from sabal.labeling.project import Project
 
-SCALE = 8
-"""The factor by which the digits of 8 x 8 pixels are enlarged."""
+SCALE = 8  # the factor by which the digits of 8 x 8 pixels are enlarged
 
 
 def make_example(folder: str | Path) -> Project:
@@ -45,10 +44,6 @@ def _write_digits(folder: Path) -> Path:
         large = Image.fromarray(np.kron(grey, np.ones((SCALE, SCALE), dtype=np.uint8)))
         large.save(folder / f"{name}.png")
     table = pa.table(
-        {
-            "id": names,
-            "image": [f"{name}.png" for name in names],
-            "features": digits.data.tolist(),
-        }
+        {"id": names, "image": [f"{name}.png" for name in names], "features": digits.data.tolist()}
     )
     return write_whole(folder / "digits.parquet", lambda target: pq.write_table(table, target))

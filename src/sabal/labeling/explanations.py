@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sabal.core.arrays import row_chunks
-from sabal.labeling.store import TrainingLabel
+from sabal.labeling.store.records import TrainingLabel
 from sabal.learners.learner import Learner
 from sabal.predictions.uncertainty import margin
 
@@ -28,24 +28,7 @@ def explain(
     labels: Sequence[TrainingLabel],
     key_of: Callable[[int], str],
 ) -> list[dict[str, Any]]:
-    """Return the reasons for every item of a batch.
-
-    Parameters
-    ----------
-    head : Learner
-        The model that chose.
-    batch, pool : ndarray of int
-        The rows that were chosen, and those that they were chosen from.
-    labels : sequence of TrainingLabel
-        What the model was trained on.
-    key_of : callable
-        Returns the key of a row.
-
-    Returns
-    -------
-    list of dict
-        The reasons of each item by name.
-    """
+    """Return the reasons for every item of a batch that was chosen from the rows in `pool`."""
     rows_BD = head.space(batch)
     why: list[dict[str, Any]] = [
         {"represents": count} for count in _represented(head, rows_BD, pool)

@@ -13,8 +13,7 @@ from sabal.learners.learner import Learner
 from sabal.learners.linear import LinearLearner
 
 LINEAR, LENET = "linear", "lenet"
-PACKAGES = ("torch", "safetensors")
-"""The packages that a network needs."""
+PACKAGES = ("torch", "safetensors")  # the packages that a network needs
 
 
 def name_of_head(settings: Settings, backbone: str) -> str:

@@ -16,8 +16,9 @@ from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_settings
 from sabal.labeling.sources import read_source
-from sabal.labeling.store import PoolItem, Store
+from sabal.labeling.store import Store
 from sabal.labeling.store.database import Clock, utc_now
+from sabal.labeling.store.records import PoolItem
 
 
 class Project:
@@ -38,32 +39,10 @@ class Project:
         name: str | None = None,
         **settings: Any,
     ) -> Project:
-        """Create a project.
+        """Create a project and open it.
 
-        Parameters
-        ----------
-        folder : str or Path
-            The folder to create.
-        data : str or Path
-            A folder of images, or a .csv, .jsonl or .parquet file.
-        classes : sequence of str
-            The names of the classes.
-        text_column, id_column : str, optional
-            The columns of `data` with the texts and the ids.
-        name : str, optional
-            The name of the project, by default that of the folder.
-        **settings
-            Other settings by their names in sabal.toml.
-
-        Returns
-        -------
-        Project
-            The open project.
-
-        Raises
-        ------
-        FileError
-            If the folder has a project already, or the data cannot be used.
+        `data` is a folder of images, or a .csv, .jsonl or .parquet file. `settings` are others by
+        their names in sabal.toml.
         """
         place, source_path = Path(folder).absolute(), Path(data).absolute()
         check_free(place)
@@ -90,27 +69,7 @@ class Project:
 
     @classmethod
     def open(cls, folder: str | Path, *, clock: Clock = utc_now, to_read: bool = False) -> Project:
-        """Open a project.
-
-        Parameters
-        ----------
-        folder : str or Path
-            The folder of the project.
-        clock : callable, optional
-            Returns the current time; tests replace it.
-        to_read : bool, default=False
-            Nothing will be written, so a folder without write permission will do.
-
-        Returns
-        -------
-        Project
-            The open project.
-
-        Raises
-        ------
-        FileError
-            If there is no project, or its settings or database cannot be used.
-        """
+        """Open a project; with `to_read` nothing is written, and permission to read is enough."""
         place = Path(folder).absolute()
         if not (place / SETTINGS).is_file():
             raise FileError(
@@ -123,7 +82,7 @@ class Project:
                 f"no {DATABASE} in it",
                 "restore it from a copy, or make a new project",
             )
-        database = _database(place, settings)
+        database = settings.database_url or place / DATABASE
         store = Store.open(database, settings, clock=clock, to_read=to_read)
         return cls(place, settings, store)
 
@@ -156,13 +115,7 @@ class Project:
         self.store.close()
 
     def __enter__(self) -> Project:
-        """Return the open project."""
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Close the database."""
         self.close()
-
-
-def _database(folder: Path, settings: Settings) -> str | Path:
-    return settings.database_url or folder / DATABASE

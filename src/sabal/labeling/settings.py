@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -10,10 +11,17 @@ from typing import Any
 
 from sabal.core.checks import check_choice, check_flag, check_number, check_whole
 from sabal.core.files import write_text_whole
-from sabal.errors import FileError, InputError, SabalError, UnknownNameError, did_you_mean
+from sabal.errors import (
+    FileError,
+    InputError,
+    SabalError,
+    SabalWarning,
+    UnknownNameError,
+    did_you_mean,
+)
 from sabal.labeling.store import StoreSettings
 from sabal.loop import Plan
-from sabal.strategies import make_strategy
+from sabal.strategies import make_strategy, option_names, strategies
 
 KINDS = ("image", "text")
 HEADS = ("auto", "linear", "lenet")
@@ -27,50 +35,22 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "people": ("lease_seconds", "overlap", "show_guess"),
 }  # fmt: skip
 
+FORMER_OPTIONS = {
+    "atoms": "auto", "alpha": 1.0, "beta": 1.0, "bias": True, "candidates": None,
+    "temperature": None, "refit": False, "scale": "free", "width": None, "score": "optimal-step",
+    "step": 1.0, "refresh": "auto", "prox": "exact", "iterations": 300, "tol": 1e-5,
+}  # fmt: skip
+"""Options of the strategies named sabal... in version 0.1, with the defaults they had."""
+MEANT_BY_ATOMS = {
+    None: "sabal", "auto": "sabal", "coverage": "sabal", "kernel": "sabal-kernel",
+    "curvature": "sabal-kernel", "gradient": "sabal-greedy", "posterior": "sabal-greedy",
+}  # fmt: skip
+"""The present names of what version 0.1 called `sabal`, by its option `atoms`."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(StoreSettings):
-    """All settings in sabal.toml, in one flat record.
-
-    Parameters
-    ----------
-    classes, budget, lease_seconds, overlap
-        See `StoreSettings`.
-    name : str
-        The name of the project.
-    kind : {"image", "text"}
-        What the items are.
-    data : str
-        The absolute path of the folder of images, or of the .csv, .jsonl or .parquet file.
-    text_column, id_column : str, optional
-        The columns of `data` with the texts and the ids.
-    database_url : str, optional
-        The database of a team; by default SQLite in the folder of the project.
-    strategy : str
-        How batches are chosen, with the options in `options`.
-    first : {"random", "typiclust"}
-        How the first batch is chosen.
-    initial, batch : int
-        The sizes of the first and of later batches.
-    seed : int
-        Decides all random draws.
-    choose_at : float
-        The share of a batch that must be answered before the next one is chosen.
-    check_share : float
-        The number of check items per batch, as a share of its size. Check items are drawn at
-        random, labelled like the others and never trained on: the learning curve is measured on
-        them.
-    weighted : bool
-        Whether training uses the weights of the selection.
-    backbone : str
-        What computes the features.
-    size : int
-        The size of the features; see the backbones.
-    head : {"auto", "linear", "lenet"}
-        The model that is trained on the features.
-    show_guess : bool
-        Whether people see the model's guess after their answer.
-    """
+    """All settings in sabal.toml, in one flat record; docs/labeling.md describes each of them."""
 
     name: str
     kind: str
@@ -93,7 +73,6 @@ class Settings(StoreSettings):
     show_guess: bool = False
 
     def __post_init__(self) -> None:
-        """Check the values."""
         super().__post_init__()
         check_choice(self.kind, "kind", KINDS)
         check_choice(self.head, "head", HEADS)
@@ -140,23 +119,7 @@ class Settings(StoreSettings):
 
 
 def read_settings(path: Path) -> Settings:
-    """Read sabal.toml.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-
-    Returns
-    -------
-    Settings
-        The settings, checked.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a section, name or value is not valid.
-    """
+    """Read and check sabal.toml."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -178,7 +141,7 @@ def read_settings(path: Path) -> Settings:
                 )
         values.update(content)
     try:
-        return Settings.from_dict(values)
+        return Settings.from_dict(_migrated(values, path))
     except SabalError as error:
         raise FileError(f"{error.expected} in {path}", error.got, error.fix) from None
 
@@ -193,6 +156,38 @@ def write_settings(path: Path, settings: Settings) -> None:
         for section, names in SECTIONS.items()
     }
     write_text_whole(path, tomli_w.dumps(document))
+
+
+def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return settings of version 0.1 with the strategy and options that they mean today."""
+    strategy, options = values.get("strategy", "sabal"), values.get("options", {})
+    if strategy not in ("sabal", "sabal-greedy", "sabal-iht") or not isinstance(options, dict):
+        return values
+    atoms = options.get("atoms")
+    meant = MEANT_BY_ATOMS.get(atoms) if atoms is None or isinstance(atoms, str) else None
+    if meant is None or (strategy != "sabal" and meant != "sabal-kernel"):
+        return values
+    former = {name: value for name, value in options.items() if name in FORMER_OPTIONS}
+    if meant == "sabal":
+        former.pop("atoms", None)
+        # In version 0.1 these options meant kernel atoms, unless they had their default values.
+        if any(value != FORMER_OPTIONS[name] for name, value in former.items()):
+            meant = "sabal-kernel"
+    known = option_names(strategies()[meant])
+    kept = {
+        name: value
+        for name, value in options.items()
+        if name not in FORMER_OPTIONS or (name in former and name in known)
+    }
+    if (meant, kept) == (strategy, options):
+        return values
+    warnings.warn(
+        f"{path} has a strategy of version 0.1: {strategy!r} with {options} is read as "
+        f"{meant!r} with {kept}; to say so, set strategy = {meant!r} and these options in [loop]",
+        SabalWarning,
+        stacklevel=3,
+    )
+    return {**values, "strategy": meant, "options": kept}
 
 
 def _check_share(value: Any, name: str, *, above: float | None = None) -> None:

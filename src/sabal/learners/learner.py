@@ -12,8 +12,7 @@ import numpy as np
 from sabal.errors import InputError
 from sabal.pools import ArrayPool
 
-MIN_PROBABILITY = 1e-12
-"""Smaller probabilities count as this in the log loss, which would be infinite at 0."""
+MIN_PROBABILITY = 1e-12  # in the log loss, which would be infinite at 0
 
 
 class Learner(ABC):

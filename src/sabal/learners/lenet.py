@@ -13,8 +13,7 @@ from sabal.learners.network_recipes import recipe_of
 
 # Small batches: even few labels then give the many steps that a network from scratch needs.
 RECIPE = recipe_of("lenet5", {"epochs": 60, "batch_size": 8})
-MAX_STEPS = 1_500
-"""Optimiser steps of one training; at a few milliseconds each, it takes seconds."""
+MAX_STEPS = 1_500  # optimiser steps of one training; at a few milliseconds each, it takes seconds
 MIN_EPOCHS = 3
 
 

@@ -19,17 +19,10 @@ from sabal.models.inputs import HeadedNetwork
 from sabal.pools import ArrayPool
 from sabal.predictions.calibration import apply_temperature, fit_temperature
 
-MAX_FOLDS = 5
-"""How many networks are trained for a temperature by cross-validation, at most."""
-
-MIN_LABELS = 4
-"""With fewer labels, cross-validation is not worth while."""
-
-PREDICTION_SEED = 0
-"""Draws the posterior samples behind predictions: the same ones in every round."""
-
-MIN_VARIATION = 1e-6
-"""A channel that varies by a smaller share of its mean than this is constant but for rounding."""
+MAX_FOLDS = 5  # how many networks are trained for a temperature by cross-validation, at most
+MIN_LABELS = 4  # with fewer labels, cross-validation is not worth while
+PREDICTION_SEED = 0  # draws the posterior samples behind predictions: the same ones in every round
+MIN_VARIATION = 1e-6  # a channel that varies by a smaller share of its mean is constant
 
 
 @dataclass(frozen=True)
@@ -165,10 +158,7 @@ class NetworkLearner(Learner):
             return outputs.probs
 
     def _cross_validated_temperature(self, seed: int) -> float:
-        """Fit a temperature to the predictions of networks for the folds they were not trained on.
-
-        Items of a class that such a network never saw are left out.
-        """
+        """Fit a temperature to predictions for folds, without classes that were not trained on."""
         logits, targets = [], []
         labels = self._training_set.labels
         for train, held_out in _folds(labels, seed):
@@ -225,7 +215,7 @@ class NetworkLearner(Learner):
 
 
 def _folds(labels: np.ndarray, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows to train on and rows left out, with every class in every fold where there is enough."""
+    """Yield rows to train on and rows left out; every class is in every fold where possible."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     classes, counts = np.unique(labels, return_counts=True)

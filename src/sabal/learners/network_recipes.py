@@ -21,19 +21,10 @@ NETWORK_OPTIONS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkRecipe:
-    """How a network is built and trained.
+    """How a network is built and trained: arguments of `sabal.models.build` and `sabal.models.fit`.
 
-    Parameters
-    ----------
-    network, network_options
-        Arguments of `sabal.models.build`.
-    epochs, batch_size, optimizer, lr, momentum, weight_decay, schedule, augment, reduction
-        Arguments of `sabal.models.fit`.
-    patience : int, optional
-        As in `sabal.models.fit`; needs a validation split.
-    samples : int
-        How many models of the posterior predict every item, for which the head must be variational;
-        0 for the prediction of the trained network itself.
+    `patience` needs a validation split. `samples` models of the posterior predict every item, for
+    which the head must be variational; 0 for the prediction of the trained network itself.
     """
 
     network: str
@@ -51,7 +42,6 @@ class NetworkRecipe:
     samples: int = 0
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_choice(self.network, "network", tuple(NETWORK_OPTIONS))
         self._check_network_options()
         check_whole(self.epochs, "epochs")
@@ -143,24 +133,10 @@ RECIPES: dict[str, NetworkRecipe] = {
 
 
 def recipe_of(name: str, overrides: Mapping[str, Any]) -> NetworkRecipe:
-    """Return the recipe called `name` with some of its fields changed.
+    """Return the recipe called `name`, a key of `RECIPES`, with some of its fields changed.
 
-    Parameters
-    ----------
-    name : str
-        A key of `RECIPES`.
-    overrides : mapping
-        New values of fields. Options of the network may be given by themselves: width=0.5 is short
-        for network_options={"width": 0.5}. Options that are not mentioned stay.
-
-    Returns
-    -------
-    NetworkRecipe
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such recipe or setting.
+    Options of the network may be given by themselves: width=0.5 is short for
+    network_options={"width": 0.5}. Options that are not mentioned stay.
     """
     if name not in RECIPES:
         raise UnknownNameError(

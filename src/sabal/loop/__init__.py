@@ -7,14 +7,6 @@ from sabal.loop.plan import Plan, Round
 from sabal.loop.rounds import choose_batch, round_seed, run_rounds
 
 __all__ = [
-    "Answers",
-    "Journal",
-    "Learner",
-    "Oracle",
-    "Plan",
-    "Round",
-    "SimulatedOracle",
-    "choose_batch",
-    "round_seed",
-    "run_rounds",
-]
+    "Answers", "Journal", "Learner", "Oracle", "Plan", "Round", "SimulatedOracle", "choose_batch",
+    "round_seed", "run_rounds",
+]  # fmt: skip

@@ -44,7 +44,6 @@ class Plan:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_whole(self.initial, "initial")
         check_whole(self.batch, "batch")
         check_whole(self.rounds, "rounds", minimum=0)

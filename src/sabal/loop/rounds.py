@@ -24,20 +24,12 @@ from sabal.loop.plan import Plan, Round
 from sabal.selection import Selection
 
 PURPOSES = ("select", "outputs", "train", "check")
-STABLE_SHARE = 0.01
-"""Predictions are stable in a round that changes a smaller share of them than this."""
-
-TestData = tuple[Any, np.ndarray]
-"""Items of the pool's kind, and their labels."""
+STABLE_SHARE = 0.01  # predictions are stable in a round that changes a smaller share of them
+TestData = tuple[Any, np.ndarray]  # items of the pool's kind, and their labels
 
 
 def run_rounds(
-    learner: Learner,
-    oracle: Oracle,
-    plan: Plan,
-    journal: Journal,
-    *,
-    test: TestData | None = None,
+    learner: Learner, oracle: Oracle, plan: Plan, journal: Journal, *, test: TestData | None = None
 ) -> Iterator[Round]:
     """Run the rounds of a plan; those that are in the journal already are read, not repeated.
 
@@ -129,12 +121,7 @@ class _Run:
     """The state of a run: labels, weights, skipped items, and which round's model is trained."""
 
     def __init__(
-        self,
-        learner: Learner,
-        oracle: Oracle,
-        plan: Plan,
-        journal: Journal,
-        test: TestData | None,
+        self, learner: Learner, oracle: Oracle, plan: Plan, journal: Journal, test: TestData | None
     ) -> None:
         self.learner, self.oracle, self.plan, self.journal = learner, oracle, plan, journal
         self.test = test
@@ -150,14 +137,11 @@ class _Run:
         done = self.journal.done(number)
         batch = self.journal.asked(number)
         if batch is None:
-            batch = self._choose(number)
+            if number > 0:
+                self._restore(number - 1)
+            batch = choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
             self.journal.write_asked(number, batch)
-        answers = self._answers(number, batch)
-        open_items = tuple(
-            item
-            for item in batch.indices.tolist()
-            if item not in answers.labels and item not in answers.skipped
-        )
+        answers, open_items = self._answers(number, batch)
         took = float(batch.evidence.get("seconds", 0.0)), batch.evidence.get("megabytes")
         if open_items:
             return Round(number, batch, len(self.labels), {}, *took, 0.0, open_items)
@@ -178,27 +162,23 @@ class _Run:
         reached = target is not None and current.metrics.get("accuracy", 0.0) >= target
         return reached or (stable is not None and self.unchanged_rounds >= stable)
 
-    def _choose(self, number: int) -> Selection:
-        """Choose with the model of the previous round, if there is one."""
-        if number > 0:
-            self._restore(number - 1)
-        return choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
-
-    def _answers(self, number: int, batch: Selection) -> Answers:
-        """Ask for open items until all are answered or the oracle has no more answers for now."""
+    def _answers(self, number: int, batch: Selection) -> tuple[Answers, tuple[int, ...]]:
+        """Ask until all items are answered, or the oracle has no more answers for some of them."""
         while True:
             known = self.journal.answers(number)
-            still_open = [
-                item
-                for item in batch.indices.tolist()
-                if item not in known.labels and item not in known.skipped
-            ]
+            answered = {*known.labels, *known.skipped}
+            still_open = [item for item in batch.indices.tolist() if item not in answered]
             if not still_open:
-                return known
+                return known, ()
             answers = self.oracle.answer(still_open)
-            _check_answers(answers, still_open)
+            if unexpected := {*answers.labels, *answers.skipped} - set(still_open):
+                raise InputError(
+                    "answers to items that were asked for",
+                    f"item {min(unexpected)}",
+                    "fix the oracle",
+                )
             if not answers.labels and not answers.skipped:
-                return known
+                return known, tuple(still_open)
             self.journal.add_answers(number, answers)
 
     def _train_and_measure(self, number: int) -> dict[str, Any]:
@@ -252,11 +232,3 @@ class _Run:
             self.trained_round = number
         else:
             self._train(number)
-
-
-def _check_answers(answers: Answers, asked: list[int]) -> None:
-    unexpected = (set(answers.labels) | set(answers.skipped)) - set(asked)
-    if unexpected:
-        raise InputError(
-            "answers to items that were asked for", f"item {min(unexpected)}", "fix the oracle"
-        )

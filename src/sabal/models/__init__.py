@@ -19,25 +19,7 @@ from sabal.models.variational import VariationalLinear
 from sabal.models.wrappers import Wrapped
 
 __all__ = [
-    "MLP",
-    "VGG16",
-    "Draw",
-    "Dropout",
-    "Ensemble",
-    "Laplace",
-    "LeNet5",
-    "ModelPosterior",
-    "Network",
-    "ResNet18",
-    "Training",
-    "TrainingSettings",
-    "Variational",
-    "VariationalLinear",
-    "Wrapped",
-    "build",
-    "fit",
-    "load",
-    "pool_atoms",
-    "pool_outputs",
-    "save",
-]
+    "MLP", "VGG16", "Draw", "Dropout", "Ensemble", "Laplace", "LeNet5", "ModelPosterior",
+    "Network", "ResNet18", "Training", "TrainingSettings", "Variational", "VariationalLinear",
+    "Wrapped", "build", "fit", "load", "pool_atoms", "pool_outputs", "save",
+]  # fmt: skip

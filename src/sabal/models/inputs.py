@@ -14,8 +14,7 @@ from sabal.core.arrays import to_float64_numpy
 from sabal.core.checks import check_whole
 from sabal.errors import InputError
 
-InputArray = Tensor | np.ndarray
-"""Items on the first axis of a tensor or NumPy array, in memory or mapped from a file."""
+InputArray = Tensor | np.ndarray  # items on the first axis, in memory or mapped from a file
 
 
 class HeadedNetwork(nn.Module):

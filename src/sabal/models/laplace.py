@@ -7,7 +7,8 @@ constant 1 for the bias (Daxberger et al. 2021; Kristiadi et al. 2020). The labe
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -29,9 +30,7 @@ from sabal.models.posteriors import HeadDraw
 from sabal.models.progress import Progress, report_progress
 from sabal.models.random_streams import Stream, make_generator
 
-FULL_UP_TO = 1000
-"""`structure="auto"` keeps the full precision for at most this many weights."""
-
+FULL_UP_TO = 1000  # `structure="auto"` keeps the full precision for at most this many weights
 PRECISION_BOUNDS = (1e-6, 1e6)
 
 
@@ -160,6 +159,13 @@ class Laplace:
         return float(np.exp(brentq(excess, low, high, xtol=1e-10)))
 
 
+class _Basis(NamedTuple):
+    """Eigenvalues, and the product U v with the eigenvectors: from coordinates to weights."""
+
+    eigenvalues_CD: Tensor
+    rotate: Callable[[Tensor], Tensor]
+
+
 class _Full:
     """sum_j w_j Lam_j (x) h_j h_j' as one matrix over all weights."""
 
@@ -178,23 +184,14 @@ class _Full:
                 if d > c:
                     self.sum_CDCD[d, :, c] += block_DD
 
-    def decompose(self) -> _FullBasis:
+    def decompose(self) -> _Basis:
         shape = self.sum_CDCD.shape[:2]
         count = shape.numel()
         values, vectors = torch.linalg.eigh(self.sum_CDCD.reshape(count, count))
-        return _FullBasis(values.clamp_min(0.0).reshape(shape), vectors)
-
-
-class _FullBasis:
-    """Eigenvalues and eigenvectors of a matrix over all weights."""
-
-    def __init__(self, eigenvalues_CD: Tensor, vectors: Tensor) -> None:
-        self.eigenvalues_CD = eigenvalues_CD
-        self.vectors = vectors
-
-    def rotate(self, values_KCD: Tensor) -> Tensor:
-        """Return U v: from coordinates along the eigenvectors to weights."""
-        return (values_KCD.flatten(1) @ self.vectors.T).reshape(values_KCD.shape)
+        return _Basis(
+            values.clamp_min(0.0).reshape(shape),
+            lambda values_KCD: (values_KCD.flatten(1) @ vectors.T).reshape(values_KCD.shape),
+        )
 
 
 class _Kronecker:
@@ -212,21 +209,9 @@ class _Kronecker:
         self.inner_DD += h_ND.T @ (weights_N[:, None] * h_ND)
         self.total += float(weights_N.sum())
 
-    def decompose(self) -> _KroneckerBasis:
+    def decompose(self) -> _Basis:
         outer_C, left_CC = torch.linalg.eigh(self.outer_CC)
         inner_D, right_DD = torch.linalg.eigh(self.inner_DD / self.total)
         values_CD = torch.outer(outer_C.clamp_min(0.0), inner_D.clamp_min(0.0))
-        return _KroneckerBasis(values_CD, left_CC, right_DD)
-
-
-class _KroneckerBasis:
-    """Eigenvalues and eigenvectors of a Kronecker product: those of its factors."""
-
-    def __init__(self, eigenvalues_CD: Tensor, left_CC: Tensor, right_DD: Tensor) -> None:
-        self.eigenvalues_CD = eigenvalues_CD
-        self.left_CC = left_CC
-        self.right_DD = right_DD
-
-    def rotate(self, values_KCD: Tensor) -> Tensor:
-        """Return (U_C (x) U_D) v."""
-        return self.left_CC @ values_KCD @ self.right_DD.T
+        # (U_C (x) U_D) v
+        return _Basis(values_CD, lambda values_KCD: left_CC @ values_KCD @ right_DD.T)

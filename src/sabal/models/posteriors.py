@@ -42,11 +42,7 @@ class ModelPosterior(Protocol):
 
     @property
     def is_the_model(self) -> bool:
-        """Whether the prediction is the mean over the posterior.
-
-        It is not for a Laplace posterior, which is built around a network with a prediction of its
-        own.
-        """
+        """Whether the prediction is the posterior mean; not if a network around it predicts."""
 
     def draw(self, samples: int, seed: int) -> Draw:
         """Return `samples` models; the same ones for the same seed."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Progress = bool | Callable[[int, int], None]
-"""True for a bar on the terminal, or a function of (steps done, all steps)."""
+Progress = bool | Callable[[int, int], None]  # True for a bar, or a function of (done, all)
 
 
 @contextmanager
 def report_progress(progress: Progress, total: int, what: str) -> Iterator[Callable[[int], None]]:
-    """Report the progress of a loop of `total` steps.
-
-    Yields a function to call with the number of steps just done.
-    """
+    """Report the progress of `total` steps; yield a function to call with the steps just done."""
     if callable(progress):
         done = 0
 

@@ -15,8 +15,7 @@ from sabal.errors import FileError, InputError, SabalError
 from sabal.models.architectures import build
 from sabal.models.inputs import HeadedNetwork, move_to_device
 
-RECIPE = "sabal.network"
-"""The metadata key of the arguments of `build`."""
+RECIPE = "sabal.network"  # the metadata key of the arguments of `build`
 
 
 def save(network: HeadedNetwork, path: str | Path) -> Path:

@@ -79,7 +79,6 @@ class TrainingSettings:
     reduction: str = "mean"
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_whole(self.epochs, "epochs")
         check_whole(self.batch_size, "batch_size")
         check_choice(self.optimizer, "optimizer", ("sgd", "adam"))
@@ -194,7 +193,11 @@ def _run_epochs(
     for epoch in range(settings.epochs):
         for group in optimizer.param_groups:
             group["lr"] = settings.lr_at(epoch)
-        losses.append(_check_finite(_epoch(network, data, optimizer, settings.reduction), epoch))
+        loss = _epoch(network, data, optimizer, settings.reduction)
+        if not math.isfinite(loss):
+            got = f"{loss} in epoch {epoch + 1}"
+            raise InputError("a finite training loss", got, "lower lr, or look for NaN in x")
+        losses.append(loss)
         tick(1)
         if validation is not None:
             val_losses.append(_mean_loss(network, *validation, settings.batch_size))
@@ -291,13 +294,3 @@ def _check_validation(
         return None
     items = check_items(x_val, network, "x_val")
     return items, check_labels(y_val, items.shape[0], count_classes(network), "y_val")
-
-
-def _check_finite(loss: float, epoch: int) -> float:
-    if not math.isfinite(loss):
-        raise InputError(
-            "a finite training loss",
-            f"{loss} in epoch {epoch + 1}",
-            "lower lr, or look for NaN in x",
-        )
-    return loss

@@ -8,11 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sabal.core.checks import check_choice
 from sabal.errors import InputError
 from sabal.models.inputs import (
     HeadedNetwork,
-    InputArray,
     check_item_weights,
     check_items,
     check_labels,
@@ -21,8 +19,7 @@ from sabal.models.inputs import (
 )
 from sabal.models.random_streams import Stream, make_generator
 
-PADDING = 4
-"""The largest shift of an augmented image, in pixels."""
+PADDING = 4  # the largest shift of an augmented image, in pixels
 
 
 class TrainingData:
@@ -46,9 +43,12 @@ class TrainingData:
         # An item of weight 0 must not enter the statistics of batch norm either.
         self.kept = torch.nonzero(self.weights_N)[:, 0]
         _check_batch_norm(network, min(batch_size, self.kept.numel()))
-        if augment is not None:
-            check_choice(augment, "augment", ("crop-flip",))
-            _check_images(self.items)
+        if augment is not None and self.items.ndim != 4:
+            raise InputError(
+                "images (items, channels, height, width) for augment='crop-flip'",
+                f"shape {tuple(self.items.shape)}",
+                "leave augment out",
+            )
         self.augmented = augment is not None
         self.batch_size = batch_size
         self.order = make_generator(seed, Stream.BATCHES)
@@ -68,15 +68,6 @@ class TrainingData:
         """Return the items of one batch, augmented if that was requested."""
         batch = take_batch(self.items, rows, network)
         return crop_flip(batch, self.shifts) if self.augmented else batch
-
-
-def _check_images(items: InputArray) -> None:
-    if items.ndim != 4:
-        raise InputError(
-            "images (items, channels, height, width) for augment='crop-flip'",
-            f"shape {tuple(items.shape)}",
-            "leave augment out",
-        )
 
 
 def _check_batch_norm(network: nn.Module, largest_batch: int) -> None:

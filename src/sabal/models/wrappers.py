@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -10,6 +12,23 @@ from torch import Tensor, nn
 from sabal.errors import InputError, UnknownNameError
 from sabal.models.inputs import HeadedNetwork
 from sabal.models.variational import VariationalLinear
+
+
+@contextmanager
+def record_calls(
+    layer: nn.Module, convert: Callable[[Tensor], Any] = lambda tensor: tensor
+) -> Iterator[list[tuple[Any, Any]]]:
+    """Record the inputs and outputs of a layer, batch by batch."""
+    calls: list[tuple[Any, Any]] = []
+
+    def record(_: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
+        calls.append((convert(inputs[0]), convert(output)))
+
+    handle = layer.register_forward_hook(record)
+    try:
+        yield calls
+    finally:
+        handle.remove()
 
 
 class Wrapped(HeadedNetwork):
@@ -57,16 +76,8 @@ class Wrapped(HeadedNetwork):
 
     def features(self, x: Tensor) -> Tensor:
         """Return the input of the last layer when the module is run on `x`, (n, d)."""
-        seen: list[tuple[Tensor, Tensor]] = []
-
-        def look(layer: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
-            seen.append((inputs[0], output))
-
-        handle = self.head.register_forward_hook(look)
-        try:
+        with record_calls(self.head) as seen:
             result = self.module(x)
-        finally:
-            handle.remove()
         if len(seen) != 1:
             raise InputError(
                 f"`{self.last_layer}` to be called once in a forward pass",

@@ -13,21 +13,7 @@ BASELINE = "random"
 
 @dataclass(frozen=True)
 class Point:
-    """One round of one run: a row of results.parquet.
-
-    Attributes
-    ----------
-    strategy, seed, round
-        The run, and the number of the round.
-    labels : int
-        The number of labels after the round.
-    accuracy : float
-        The accuracy on the test set.
-    select_seconds : float
-        The time of the selection.
-    select_mb : float or None
-        The peak growth of memory during the selection, where the system reports it.
-    """
+    """One round of one run: a row of results.parquet."""
 
     strategy: str
     seed: int
@@ -35,7 +21,7 @@ class Point:
     labels: int
     accuracy: float
     select_seconds: float
-    select_mb: float | None = None
+    select_mb: float | None = None  # peak growth of memory, where the system reports it
 
     def check(self) -> None:
         """Raise a ValueError if this cannot be a round: files may hold anything."""
@@ -55,26 +41,11 @@ class Point:
 class Summary:
     """The learning curves of one strategy, summarised over its seeds.
 
-    Attributes
-    ----------
-    strategy : str
-        The strategy.
-    seeds : int
-        The number of runs.
-    auc, std : float
-        Mean and standard deviation of the area under the curve, in percent.
-    final_accuracy : float
-        The mean accuracy after the last round.
-    difference, low, high : float or None
-        The paired difference of areas to random, and its 95 % interval; None without a random run,
-        the interval also with a single seed.
-    better, worse : bool
-        Whether the difference is significantly above or below 0, by an interval that allows for as
-        many comparisons with random as there are strategies (Bonferroni).
-    labels_to_match : float or None
-        The labels at which the mean curve first reaches the final accuracy of random.
-    select_seconds, select_mb : float
-        The mean time and memory of a selection, without the first batch.
+    `auc` and `std` are of the area under the curve, in percent. `difference` is paired with random,
+    with a 95 % interval; None without a random run, the interval also with a single seed. `better`
+    and `worse` allow for as many comparisons as there are strategies (Bonferroni). The mean curve
+    first reaches the final accuracy of random at `labels_to_match`. Seconds and megabytes are means
+    over all selections but the first.
     """
 
     strategy: str
@@ -93,10 +64,7 @@ class Summary:
 
 
 def area(labels: Sequence[float], accuracies: Sequence[float]) -> float:
-    """Return the area under a learning curve in percent.
-
-    The area is the integral over labels by the trapezoidal rule, divided by the range of labels.
-    """
+    """Return the area under a learning curve (trapezoids) over its range of labels, in percent."""
     span = labels[-1] - labels[0]
     if span <= 0:
         return 100.0 * float(accuracies[-1])
@@ -173,10 +141,7 @@ def _summary(
 def interval(
     paired: Sequence[float], level: float = 0.95
 ) -> tuple[float | None, float | None, float | None]:
-    """Return the mean of paired differences and its confidence interval (Student's t).
-
-    What cannot be computed from so few differences is None.
-    """
+    """Return the mean and Student's t interval of paired differences; None for lack of them."""
     if not paired:
         return None, None, None
     mean = float(np.mean(paired))

@@ -16,12 +16,8 @@ from sabal.learners.network_recipes import RECIPES, NetworkRecipe, recipe_of
 from sabal.loop import Plan
 from sabal.strategies import make_strategy
 
-MODELS = (*ESTIMATORS, *RECIPES)
-"""The models that can be trained: scikit-learn estimators, and networks by their recipes."""
-
-SPLIT_SEED = 20220711
-"""Determines which items are held out and which are the pool, in every run alike."""
-
+MODELS = (*ESTIMATORS, *RECIPES)  # scikit-learn estimators, and networks by their recipes
+SPLIT_SEED = 20220711  # draws the held-out items and the pool, in every run alike
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
 
 
@@ -29,29 +25,12 @@ FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+=-]*")
 class Experiment:
     """A comparison of strategies: everything that determines its result, and nothing else.
 
-    Parameters
-    ----------
-    dataset, data_dir
-        The data set, as in `sabal.simulate.datasets.catalog.load`.
-    strategies : tuple of str
-        Names of strategies, or labels of your own.
-    seeds : int
-        The number of runs of every strategy.
-    initial, batch, rounds, first, weighted
-        As in `sabal.loop.Plan`.
-    model : str
-        What is trained: one of `MODELS`.
-    options : dict
-        Options of the strategies, by strategy or label. The option "strategy" of a label names the
-        strategy it stands for, so that one strategy can occur twice, with different options.
-    recipe : dict
-        Changes to the recipe of a network.
-    validation : int
-        The number of training items that are held out, for the temperature of networks and for
-        early stopping.
-    pool : int, optional
-        The number of other training items to choose from; all if left out. Both draws are the same
-        for every seed and strategy.
+    `strategies` are names, or labels of your own: the option "strategy" of a label names the
+    strategy it stands for, so that one strategy can occur twice with different `options`. `recipe`
+    changes the recipe of a network. `validation` training items are held out for the temperature of
+    networks and for early stopping, and `pool` others (all if None) are chosen from; both draws are
+    the same for every seed and strategy. For the other fields see `sabal.loop.Plan`, `MODELS` and
+    `sabal.simulate.datasets.catalog.load`.
     """
 
     dataset: str
@@ -70,10 +49,14 @@ class Experiment:
     pool: int | None = None
 
     def __post_init__(self) -> None:
-        """Check the fields."""
         check_whole(self.seeds, "seeds")
         for label in self.strategies:
-            _check_label(label)
+            if not FOLDER_NAME.fullmatch(label):
+                raise InputError(
+                    "strategies whose labels can name a folder (letters, digits and . _ + = -)",
+                    repr(label),
+                    "rename it",
+                )
             make_strategy(*self.strategy_of(label))
         check_whole(self.validation, "validation", minimum=0)
         if self.pool is not None:
@@ -156,12 +139,3 @@ class Experiment:
         drawn = np.random.default_rng(SPLIT_SEED).permutation(items)
         last = items if self.pool is None else wanted
         return np.sort(drawn[self.validation : last]), np.sort(drawn[: self.validation])
-
-
-def _check_label(label: str) -> None:
-    if not FOLDER_NAME.fullmatch(label):
-        raise InputError(
-            "strategies whose labels can name a folder (letters, digits and . _ + = -)",
-            repr(label),
-            "rename it",
-        )

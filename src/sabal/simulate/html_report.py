@@ -62,16 +62,9 @@ for it, and leave out the first batch.</p>
 
 
 SUMMARY_HEADER = (
-    "strategy",
-    "area",
-    "std",
-    "to random",
-    "95 % interval",
-    "final accuracy",
-    "labels to match random",
-    "seconds a selection",
-    "MB a selection",
-)
+    "strategy", "area", "std", "to random", "95 % interval", "final accuracy",
+    "labels to match random", "seconds a selection", "MB a selection",
+)  # fmt: skip
 
 
 def summary_cells(summary: Summary) -> list[str]:

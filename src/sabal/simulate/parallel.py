@@ -15,34 +15,15 @@ from typing import Any
 from sabal.core.threads import limit_threads
 from sabal.simulate.curves import Point
 
-Run = Callable[[], Iterable[Point]]
-"""A function that can be sent to another process, and yields a point after every round."""
-
-REPORT_SECONDS = 0.2
-"""How long to wait for a report before checking whether a run has finished."""
-
+Run = Callable[[], Iterable[Point]]  # picklable; yields a point after every round
+REPORT_SECONDS = 0.2  # how long to wait for a report before checking whether a run has finished
 _reports: Any = None
 _stop: Any = None
 """In a worker process: where it reports its rounds, and whether it should stop."""
 
 
 def run_parallel(runs: Sequence[Run], jobs: int, on_round: Callable[[Point], None]) -> list[Point]:
-    """Run everything in `jobs` worker processes.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        What to run; each must be picklable.
-    jobs : int
-        The number of processes.
-    on_round : callable
-        Called in this process with the point of every round, once.
-
-    Returns
-    -------
-    list of Point
-        The points of all runs.
-    """
+    """Run everything (picklable) in `jobs` processes; call `on_round` here, once for a round."""
     # A fresh interpreter for every worker: forked threads of BLAS libraries may hang.
     context = multiprocessing.get_context("spawn")
     reports, stop = context.Queue(), context.Event()

@@ -35,25 +35,9 @@ def run_experiment(
 ) -> list[Point]:
     """Do every run of the experiment; what `folder` holds already is read, not repeated.
 
-    Parameters
-    ----------
-    experiment : Experiment
-        What to run.
-    folder : pathlib.Path
-        The run folder. On a cluster, all machines must be able to write to it.
-    jobs : int, optional
-        How many runs to do in parallel: one if left out, or on a cluster one for every CPU.
-    on_round : callable
-        Called with the point of every round when it is done.
-    engine : str
-        "local" or "ray".
-    address : str, optional
-        The address of the Ray cluster; a Ray on this machine if left out.
-
-    Returns
-    -------
-    list of Point
-        The rounds of all runs.
+    `jobs` runs are done in parallel: one if left out, or with engine "ray" one for every CPU of the
+    cluster at `address` (a Ray on this machine if left out), whose machines must all be able to
+    write to `folder`. `on_round` is called with the point of every round when it is done.
     """
     check_choice(engine, "engine", ENGINES)
     if jobs is not None:

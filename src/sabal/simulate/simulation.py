@@ -6,7 +6,7 @@ selections.parquet, curves.png and report.html. The journals of the runs are bel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,21 +22,11 @@ from sabal.simulate.plots import draw_curves
 from sabal.simulate.runner import run_experiment, selections_of
 
 
-def simulate(
-    experiment: Experiment,
-    folder: Path,
-    *,
-    jobs: int | None = None,
-    on_round: Callable[[Point], None] = lambda point: None,
-    engine: str = "local",
-    address: str | None = None,
-) -> list[Point]:
-    """Do the runs that are missing, then write the results of all; see `run_experiment`."""
+def simulate(experiment: Experiment, folder: Path, **how: Any) -> list[Point]:
+    """Do the runs that are missing (`how`: see `run_experiment`), then write the results of all."""
     for module in ("pyarrow", "matplotlib"):
         import_optional(module, "simulate", "to write the results of a run")
-    points = run_experiment(
-        experiment, folder, jobs=jobs, on_round=on_round, engine=engine, address=address
-    )
+    points = run_experiment(experiment, folder, **how)
     order = {name: k for k, name in enumerate(experiment.strategies)}
     points.sort(key=lambda p: (order[p.strategy], p.seed, p.round))
     _write_table([asdict(point) for point in points], folder / "results.parquet")

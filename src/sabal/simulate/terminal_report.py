@@ -11,14 +11,7 @@ from pathlib import Path
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -68,11 +61,7 @@ class TimeLeft(ProgressColumn):
 
 @contextmanager
 def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable[[Point], None]]:
-    """Show a bar over all rounds of all runs.
-
-    Yields a function to call with every point. The rounds that were `already_done` are reported
-    too, but take no time.
-    """
+    """Show a bar over all rounds of all runs; yield a function to call with every point."""
     total = len(experiment.strategies) * experiment.seeds * (experiment.rounds + 1)
     with progress_bar(experiment.dataset, total, already_done=already_done) as advance:
         yield lambda point: advance(None)
@@ -82,10 +71,7 @@ def progress(experiment: Experiment, already_done: int = 0) -> Iterator[Callable
 def progress_bar(
     title: str, total: int, *, unit: str = "rounds", already_done: int = 0
 ) -> Iterator[Callable[[str | None], None]]:
-    """Show a bar on standard error, if that is a terminal.
-
-    Yields a function to call after every step, with a new title or None.
-    """
+    """Show a bar on a terminal; yield a function to call after every step with a title or None."""
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

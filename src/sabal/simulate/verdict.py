@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 from sabal.simulate.curves import BASELINE, Summary
 
-MIN_GAIN = 1.0
-"""Points of area that are worth the effort; an interval that ends below says there is no gain."""
-
-MAX_ACCURACY = 0.99
-"""A final accuracy of random that leaves nothing to gain."""
+MIN_GAIN = 1.0  # points of area worth the effort; an interval that ends below shows no gain
+MAX_ACCURACY = 0.99  # a final accuracy of random that leaves nothing to gain
 
 
 def verdict(summaries: Sequence[Summary]) -> str:

@@ -1,8 +1,4 @@
-"""Lazy rows: read from a file, or computed from other rows, on request.
-
-Both kinds look like an array with one row per item as far as a pass over a pool needs it: a shape,
-a dtype, a namespace, and `[rows]`, which returns a plain array.
-"""
+"""Lazy rows: read from a file, or computed from other rows, on request; see `LazyRows`."""
 
 from sabal.core.rows.derived import DerivedRows, derived, is_stored, load
 from sabal.core.rows.stored import DataFile, RawRows, StoredRows

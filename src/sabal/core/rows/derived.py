@@ -16,24 +16,12 @@ from sabal.errors import InputError
 class DerivedRows(LazyRows):
     """Rows computed from other rows on request: `function(*(source[rows] ...))`.
 
-    Parameters
-    ----------
-    function : callable
-        Makes rows of `shape` and `dtype` from the same rows of every source, each independently.
-    *sources : array
-        Arrays or lazy rows, of one library and device.
-    shape : tuple of int
-        The shape, rows first.
-    dtype
-        The dtype of the rows.
+    The function makes rows of `shape` and `dtype` from the same rows of every source, each
+    independently. The sources are arrays or lazy rows, of one library and device.
     """
 
     def __init__(
-        self,
-        function: Callable[..., Array],
-        *sources: Array,
-        shape: tuple[int, ...],
-        dtype: Any,
+        self, function: Callable[..., Array], *sources: Array, shape: tuple[int, ...], dtype: Any
     ) -> None:
         self._function = function
         self.sources = sources
@@ -46,12 +34,6 @@ class DerivedRows(LazyRows):
                 f"{', '.join(map(str, sorted(lengths))) or 'no source'}",
                 "derive rows from arrays that describe the same items",
             )
-
-    @property
-    def nbytes(self) -> int:
-        """What all rows would take in memory."""
-        size = getattr(self.dtype, "itemsize", None) or np.dtype(self.dtype).itemsize
-        return int(np.prod(self.shape, dtype=np.int64)) * int(size)
 
     @property
     def device(self) -> Any:

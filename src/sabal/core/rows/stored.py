@@ -15,23 +15,15 @@ from array_api_compat import numpy as compat_numpy
 from sabal.core.arrays import LazyRows, as_array, row_chunks, to_numpy
 from sabal.errors import FileError, InputError
 
-READ_BYTES = 4 * 2**20
-"""Size of the buffer for rows that cannot be read straight to their destination."""
-
-GAP_BYTES = 32 * 2**10
-"""Reading over a gap of this size is cheaper than a second read."""
+READ_BYTES = 4 * 2**20  # buffer for rows that cannot be read straight to their destination
+GAP_BYTES = 32 * 2**10  # reading over a gap of this size is cheaper than a second read
 
 
 class DataFile:
     """A file that is opened when it is first read, by each process separately.
 
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-    owner : object, optional
-        An object that has to live as long as the file is needed, such as its temporary folder. It
-        is not sent to other processes.
+    `owner` is an object that has to live as long as the file is needed, such as its temporary
+    folder. It is not sent to other processes.
     """
 
     def __init__(self, path: str | Path, owner: object = None) -> None:
@@ -72,21 +64,7 @@ class DataFile:
 
 
 class RawRows(LazyRows):
-    """Rows of one region of a file as they are written there, except for the byte order.
-
-    Parameters
-    ----------
-    path : str, Path or DataFile
-        The file.
-    shape : tuple of int
-        The shape, rows first.
-    dtype
-        The dtype of the entries in the file.
-    offset : int, default=0
-        The byte at which the rows begin.
-    owner : object, optional
-        See `DataFile`.
-    """
+    """Rows of a file from the byte `offset` on, as they are written except for the byte order."""
 
     device = "cpu"
 
@@ -119,11 +97,6 @@ class RawRows(LazyRows):
     def path(self) -> str:
         """The file."""
         return self._file.path
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all rows in memory."""
-        return int(np.prod(self.shape, dtype=np.int64)) * self.dtype.itemsize
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         return compat_numpy

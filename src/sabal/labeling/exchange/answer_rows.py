@@ -21,14 +21,9 @@ COLUMNS = ("id", "label", "annotator", "round", "weight", "time", "action", "rol
 BATCH_COLUMNS = (*COLUMNS, "rank", "content")
 """The columns of open items, where label, annotator, time and action are empty."""
 
-DEFAULT_ANNOTATOR = "import"
-"""The annotator where a file names none."""
-
-MAX_FILE_BYTES = 512 * 2**20
-"""The maximal size of an imported file, also uncompressed: it is read as a whole."""
-
-RowValues = dict[str, Any]
-"""The values of a row by column; a missing column is empty."""
+DEFAULT_ANNOTATOR = "import"  # the annotator where a file names none
+MAX_FILE_BYTES = 512 * 2**20  # of an imported file, also uncompressed: it is read as a whole
+RowValues = dict[str, Any]  # the values of a row by column; a missing column is empty
 
 
 @dataclass(frozen=True)
@@ -54,23 +49,7 @@ def check_size(size: int, source: str) -> None:
 
 
 def answer_in(found: FileRow) -> ImportedLabel | None:
-    """Return the answer in a row of a file.
-
-    Parameters
-    ----------
-    found : FileRow
-        The row.
-
-    Returns
-    -------
-    ImportedLabel or None
-        The answer; None if the row has none yet.
-
-    Raises
-    ------
-    FileError
-        If a value is not valid.
-    """
+    """Return the answer in a row of a file, or None if the row has none yet."""
     item, label, action = (_text(found, name) for name in ("id", "label", "action"))
     if item is None:
         raise found.error("an `id`", "none", "give every row the id of its item")

@@ -8,12 +8,7 @@ from pathlib import Path
 from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, RowValues
-from sabal.labeling.exchange.formats import (
-    check_format,
-    write_csv,
-    write_jsonl,
-    write_parquet,
-)
+from sabal.labeling.exchange.formats import check_format, write_csv, write_jsonl, write_parquet
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import IMPORTED, LABEL, SKIP, BatchItem
@@ -24,24 +19,10 @@ WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 def export_bytes(
     store: Store, format: str, *, batch: bool = False, media_url: str = LOCAL_FILES
 ) -> bytes:
-    """Return the current labels and skips as a file, or the open items.
+    """Return the current labels and skips as a file, or the items that need an answer (`batch`).
 
-    Parameters
-    ----------
-    store : Store
-        The store of the project.
-    format : str
-        One of `FORMATS`.
-    batch : bool, default=False
-        Export the items that need an answer instead.
-    media_url : str
-        For label-studio, the prefix that makes the path of an image its address.
-
-    Returns
-    -------
-    bytes
-        The content of the file. Answers are sorted by time, independently of the store: importing
-        an export and exporting it again gives the same bytes.
+    Answers are sorted by time, independently of the store: importing an export and exporting it
+    again gives the same bytes. `media_url` makes the path of an image its address in Label Studio.
     """
     check_format(format)
     rows = _open_rows(store) if batch else _answer_rows(store)
@@ -79,11 +60,8 @@ def _open_rows(store: Store) -> list[RowValues]:
     return [
         {
             "id": item.item,
-            "label": None,
-            "annotator": None,
             "round": item.round,
             "weight": item.weight,
-            "time": None,
             "action": None,
             "role": item.role,
             "rank": item.rank,

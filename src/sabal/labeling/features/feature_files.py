@@ -23,7 +23,7 @@ from sabal.labeling.features.image_features import open_image, pixel_side
 from sabal.labeling.learner_choice import LENET, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.settings import Settings
-from sabal.labeling.store import PoolItem
+from sabal.labeling.store.records import PoolItem
 
 ROWS_PER_CHUNK = 500
 FOLDER, PLAN = "features", "features.json"

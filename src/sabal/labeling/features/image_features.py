@@ -13,27 +13,18 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import FileError
-from sabal.labeling.store import PoolItem
+from sabal.labeling.store.records import PoolItem
 
 MAX_PIXELS = 50_000_000
 IMAGE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 """The formats that are read, whatever a file calls itself: some others start programs."""
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 8, 32
-MIN_NETWORK_SIDE = 28
-"""The size that LeNet-5 was designed for."""
+MIN_NETWORK_SIDE = 28  # the size that LeNet-5 was designed for
 IMAGES_PER_BATCH = 32
 
 
 class PixelFeatures:
-    """Images scaled to a small square, in RGB, from 0 to 1.
-
-    Parameters
-    ----------
-    find : callable
-        Returns the path of an image by the content of its item.
-    side : int
-        The side of the square.
-    """
+    """Images scaled to a small square, in RGB, from 0 to 1."""
 
     def __init__(self, find: Callable[[str], Path], side: int) -> None:
         self.find, self.side = find, side
@@ -49,15 +40,7 @@ class PixelFeatures:
 
 
 class NetworkFeatures:
-    """The input of the last layer of a pretrained network.
-
-    Parameters
-    ----------
-    name : str
-        The name of the network; see `sabal.models.backbones`.
-    find : callable
-        Returns the path of an image by the content of its item.
-    """
+    """The input of the last layer of a pretrained network; see `sabal.models.backbones`."""
 
     def __init__(self, name: str, find: Callable[[str], Path]) -> None:
         from sabal.models.backbones import embedding
@@ -81,13 +64,7 @@ def pixel_side(size: int, *, network: bool) -> int:
 
 
 def open_image(path: Path) -> Any:
-    """Return the image at `path` in RGB and upright.
-
-    Raises
-    ------
-    FileError
-        If it cannot be read, or is too large.
-    """
+    """Return the image at `path` in RGB and upright; refuse one that is too large."""
     from PIL import Image, ImageOps
 
     bombs = Image.DecompressionBombError, Image.DecompressionBombWarning

@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 
 from sabal.errors import InputError, MissingPackageError
-from sabal.labeling.store import PoolItem
+from sabal.labeling.store.records import PoolItem
 
-WORD = r"(?u)\w+|[^\w\s]"
-"""A word or another sign, so that emoji count."""
+WORD = r"(?u)\w+|[^\w\s]"  # a word or another sign, so that emoji count
 MAX_VOCABULARY = 50_000
-MAX_TEXTS = 50_000
-"""The vocabulary and its directions are fitted on at most this many texts, drawn at random."""
+MAX_TEXTS = 50_000  # the vocabulary is fitted on at most this many texts, drawn at random
 
 
 class TfidfFeatures:
-    """TF-IDF projected on its `size` strongest directions, with rows of length 1.
-
-    It is fitted on the pool itself with a fixed seed, so fitting it again gives the same rows.
-    """
+    """TF-IDF projected on its `size` strongest directions, with rows of length 1."""
 
     def __init__(self, texts: Sequence[str], size: int) -> None:
         from sklearn.decomposition import TruncatedSVD
@@ -31,15 +26,13 @@ class TfidfFeatures:
             drawn = np.random.default_rng(0).choice(len(texts), MAX_TEXTS, replace=False)
             texts = [texts[k] for k in np.sort(drawn)]
         self.vectorizer = TfidfVectorizer(
-            token_pattern=WORD,
-            ngram_range=(1, 2),
-            sublinear_tf=True,
-            max_features=MAX_VOCABULARY,
+            token_pattern=WORD, ngram_range=(1, 2), sublinear_tf=True, max_features=MAX_VOCABULARY
         )
         weights_ND = self.vectorizer.fit_transform(texts)
         width = min(weights_ND.shape)
         self.project: Any = None
         if width > size:
+            # With a fixed seed, so that fitting it again gives the same rows.
             self.project = TruncatedSVD(size, random_state=0).fit(weights_ND)
 
     def rows(self, items: Sequence[PoolItem]) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -24,26 +23,7 @@ class AnswerStore(StoreBase):
     """The part of the store that holds the answers of people."""
 
     def submit(self, given: Submission) -> Answer:
-        """Store an answer durably.
-
-        Parameters
-        ----------
-        given : Submission
-            A label or a skip. Submitting the same one again returns the stored answer.
-
-        Returns
-        -------
-        Answer
-            The answer as it is stored.
-
-        Raises
-        ------
-        InputError
-            If the submission is malformed, its id was used for another answer, or the item is not
-            open.
-        UnknownNameError
-            If there is no such item, or no such class (`UnknownClassError`).
-        """
+        """Store a label or a skip durably; the same submission again returns the stored answer."""
         _check(given, self.settings)
         action = SKIP if given.skip else LABEL
         with self.database.write() as connection:
@@ -70,17 +50,8 @@ class AnswerStore(StoreBase):
     def undo(self, annotator: str, submission: str) -> Answer | None:
         """Undo the latest current answer of a person, and lease its item to them again.
 
-        Parameters
-        ----------
-        annotator : str
-            The person.
-        submission : str
-            The id of this request. The same request again returns the stored undo.
-
-        Returns
-        -------
-        Answer or None
-            The undo as it is stored, or None if the person has no current answer.
+        Return the undo as it is stored, or None if the person has no current answer. The same
+        submission again returns the stored undo.
         """
         check_name(annotator, "annotator")
         check_name(submission, "submission")
@@ -116,10 +87,7 @@ class AnswerStore(StoreBase):
         a = schema.answers
         with self.database.read() as connection:
             own = _answers(
-                connection,
-                lambda query: query.where(
-                    schema.items.c.key == answer.item, a.c.annotator == answer.annotator
-                ),
+                connection, schema.items.c.key == answer.item, a.c.annotator == answer.annotator
             )
         current: Answer | None = None
         # Sorted here: with ORDER BY, SQLite would walk through all answers of that person.
@@ -132,7 +100,7 @@ class AnswerStore(StoreBase):
     def history(self) -> list[Answer]:
         """Return all answers in the order of submission, including undone ones."""
         with self.database.read() as connection:
-            return _answers(connection, lambda query: query.order_by(schema.answers.c.id))
+            return sorted(_answers(connection), key=lambda given: given.id)
 
     def last_answer(self) -> int:
         """Return the id of the latest answer, or 0 if there is none."""
@@ -140,10 +108,7 @@ class AnswerStore(StoreBase):
             return int(connection.scalar(sa.select(sa.func.max(schema.answers.c.id))) or 0)
 
     def _check_open(self, connection: sa.Connection, item_id: int, given: Submission) -> None:
-        """Refuse an answer to an item that enough other people have answered.
-
-        This happens when a lease expired and another person answered the item first.
-        """
+        """Refuse an answer that comes after a lease expired, when enough others have answered."""
         a = schema.answers
         others = sa.select(sa.func.count()).where(
             a.c.item_id == item_id, a.c.annotator != given.annotator, is_current()
@@ -208,9 +173,7 @@ def _repeated(first: Answer, same: bool) -> Answer:
 
 
 def _submitted(connection: sa.Connection, submission: str) -> Answer | None:
-    found = _answers(
-        connection, lambda query: query.where(schema.answers.c.submission == submission)
-    )
+    found = _answers(connection, schema.answers.c.submission == submission)
     return found[0] if found else None
 
 
@@ -221,12 +184,10 @@ def _stored(connection: sa.Connection, submission: str) -> Answer:
     return found
 
 
-def _answers(
-    connection: sa.Connection, narrowed: Callable[[sa.Select[Any]], sa.Select[Any]]
-) -> list[Answer]:
+def _answers(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> list[Answer]:
     a = schema.answers
-    query = sa.select(
+    query: sa.Select[Any] = sa.select(
         a.c.id, a.c.submission, a.c.annotator, schema.items.c.key, a.c.round, a.c.action,
         a.c.label, a.c.undoes, a.c.answered_at, a.c.seconds,
     ).join(schema.items, schema.items.c.id == a.c.item_id)  # fmt: skip
-    return [Answer(*row) for row in connection.execute(narrowed(query))]
+    return [Answer(*row) for row in connection.execute(query.where(*conditions))]

@@ -29,24 +29,7 @@ class BatchStore(StoreBase):
         seconds: float = 0.0,
         training_id: int | None = None,
     ) -> bool:
-        """Add a round and its batch, or neither.
-
-        Parameters
-        ----------
-        number : int
-            The number of the round.
-        items : sequence of NewBatchItem
-            The batch; its ranks count from 1.
-        strategy, seed, evidence, seconds
-            How the batch was chosen, and in which time.
-        training_id : int, optional
-            The training whose model chose.
-
-        Returns
-        -------
-        bool
-            False if the round, or one of the items in another round, exists already.
-        """
+        """Add a round and its batch; False if it, or an item in another round, exists already."""
         with self.database.write() as connection:
             if _is_taken(connection, number, {each.item for each in items}):
                 return False

@@ -23,8 +23,7 @@ from sabal.errors import FileError
 
 Clock = Callable[[], datetime]
 BUSY_MILLISECONDS = 30_000
-WRITER_LOCK = 5_941_237
-"""The key of the writers' advisory lock in a PostgreSQL database."""
+WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
 
 
 def utc_now() -> datetime:
@@ -38,17 +37,7 @@ def as_text(moment: datetime) -> str:
 
 
 class Database:
-    """Short transactions on one database; safe to use from many threads.
-
-    Parameters
-    ----------
-    url_or_path : str or Path
-        A SQLAlchemy URL, or the path of a SQLite file.
-    clock : callable, optional
-        Returns the current time; tests replace it.
-    read_only : bool, default=False
-        Open a SQLite file that, or whose folder, cannot be written.
-    """
+    """Short transactions on one database, safe for threads; SQLite files may be `read_only`."""
 
     def __init__(
         self, url_or_path: str | Path, clock: Clock = utc_now, *, read_only: bool = False

@@ -31,9 +31,7 @@ from sabal.labeling.store.records import (
 )
 from sabal.labeling.store.store_base import StoreBase, StoreSettings
 
-NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")
-"""The UUID namespace of the submission ids of imported answers."""
-
+NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
 CurrentAnswers = dict[tuple[int, str], tuple[str, str | None, str]]
 """By item and annotator: action, label and time of the current answer."""
 
@@ -42,25 +40,7 @@ class ImportStore(StoreBase):
     """The part of the store that imports labels."""
 
     def import_labels(self, rows: Iterable[ImportedLabel]) -> ImportReport:
-        """Append labels and skips, all or none of them.
-
-        Parameters
-        ----------
-        rows : iterable of ImportedLabel
-            Rows that were imported before add nothing. Items of no batch join the imported round.
-
-        Returns
-        -------
-        ImportReport
-            What was added.
-
-        Raises
-        ------
-        InputError
-            If a row is malformed.
-        UnknownNameError
-            If a label is not a class of the project.
-        """
+        """Append labels and skips, all or none of them; rows imported before add nothing."""
         given = [_checked(row, self.settings) for row in rows]
         with self.database.write() as connection:
             items = rows_of(connection, (row.id for row in given))

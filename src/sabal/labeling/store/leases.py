@@ -14,28 +14,14 @@ from sabal.labeling.store.database import as_text
 from sabal.labeling.store.records import LeasedItem, check_name
 from sabal.labeling.store.store_base import StoreBase
 
-MAX_LEASES = 1_000
-"""The maximal number of items that one person holds at once."""
+MAX_LEASES = 1_000  # the maximal number of items that one person holds at once
 
 
 class LeaseStore(StoreBase):
     """The part of the store that hands out items."""
 
     def next_items(self, annotator: str, count: int) -> list[LeasedItem]:
-        """Lease open items to a person.
-
-        Parameters
-        ----------
-        annotator : str
-            The person.
-        count : int
-            The maximal number of items.
-
-        Returns
-        -------
-        list of LeasedItem
-            Items that the person holds already come first, then others by round and rank.
-        """
+        """Lease up to `count` open items: those the person holds, then others by round and rank."""
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)
         with self.database.write() as connection:
@@ -43,7 +29,9 @@ class LeaseStore(StoreBase):
             until = now + timedelta(seconds=self.settings.lease_seconds)
             expired = schema.leases.c.expires_at <= as_text(now)
             connection.execute(schema.leases.delete().where(expired))
-            held, overlap = _held(annotator), self.settings.overlap
+            lease, overlap = schema.leases.c, self.settings.overlap
+            held_items = sa.select(lease.item_id).where(lease.annotator == annotator)
+            held = schema.batch_items.c.item_id.in_(held_items)
             own = _unanswered(annotator).where(held, _answers() < overlap)
             leased = list(connection.execute(own.limit(count)))
             if len(leased) < count:
@@ -117,14 +105,6 @@ def _answers() -> sa.ScalarSelect[int]:
     return count.where(
         a.c.item_id == schema.batch_items.c.item_id, is_current_now(a)
     ).scalar_subquery()
-
-
-def _held(annotator: str) -> sa.ColumnElement[bool]:
-    """Return the condition that a person holds an item of a batch."""
-    lease = schema.leases
-    return schema.batch_items.c.item_id.in_(
-        sa.select(lease.c.item_id).where(lease.c.annotator == annotator)
-    )
 
 
 def _other_holders(annotator: str) -> sa.ScalarSelect[int]:

@@ -20,11 +20,7 @@ class Migration(NamedTuple):
     apply: Callable[[sa.Connection], None]
 
 
-def _first_tables(connection: sa.Connection) -> None:
-    schema.metadata.create_all(connection)
-
-
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first tables", _first_tables),)
+MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first tables", schema.metadata.create_all),)
 
 
 def migrate(database: Database) -> None:

@@ -12,8 +12,7 @@ from sabal.labeling.store.answers import AnswerStore
 from sabal.labeling.store.current_answers import CurrentAnswerStore
 from sabal.labeling.store.records import LABEL, Agreement, Answer, LabelRow, Pace, PersonPace
 
-BREAK_SECONDS = 300.0
-"""A longer time between two answers counts as a break."""
+BREAK_SECONDS = 300.0  # a longer time between two answers counts as a break
 
 
 class PeopleStore(AnswerStore, CurrentAnswerStore):
@@ -60,17 +59,13 @@ def _agreement(rows: Iterable[LabelRow]) -> Agreement | None:
         pairs += len(shared)
         # Kappa is undefined where both people used a single class, and the same one.
         if len({*first, *second}) > 1:
-            weighted += _kappa(first, second) * len(shared)
+            from sklearn.metrics import cohen_kappa_score
+
+            weighted += float(cohen_kappa_score(first, second)) * len(shared)
             weight += len(shared)
     if not pairs:
         return None
     return Agreement(equal / pairs, weighted / weight if weight else None, pairs)
-
-
-def _kappa(first: Sequence[str], second: Sequence[str]) -> float:
-    from sklearn.metrics import cohen_kappa_score
-
-    return float(cohen_kappa_score(first, second))
 
 
 def _seconds(answers: Sequence[Answer]) -> list[float]:

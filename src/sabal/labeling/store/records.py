@@ -15,8 +15,7 @@ from sabal.errors import InputError
 
 LABEL, SKIP, UNDO = "label", "skip", "undo"
 TRAIN, CHECK = "train", "check"
-IMPORTED = -1
-"""The round of items that were labelled elsewhere and never chosen here."""
+IMPORTED = -1  # the round of items that were labelled elsewhere and never chosen here
 MAX_NAME_LENGTH = 200
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-MAX_INTEGER = 2**31 - 1
-"""The largest integer that every database stores."""
-
+MAX_INTEGER = 2**31 - 1  # the largest integer that every database stores
 metadata = sa.MetaData()
 
 migrations = sa.Table(

@@ -34,29 +34,10 @@ class Store(
         clock: Clock = utc_now,
         to_read: bool = False,
     ) -> Store:
-        """Open a database, and migrate it to the current tables.
+        """Open a database, migrate it to the current tables, and record settings that are new.
 
-        Parameters
-        ----------
-        url_or_path : str or Path
-            A SQLAlchemy URL, or the path of a SQLite file.
-        settings : StoreSettings, optional
-            The settings of the project, which are recorded if they are new. The database is
-            created if it does not exist. Without them the latest recorded ones apply.
-        clock : callable, optional
-            Returns the current time; tests replace it.
-        to_read : bool, default=False
-            Nothing will be written, so a file without write permission will do.
-
-        Returns
-        -------
-        Store
-            The open store.
-
-        Raises
-        ------
-        FileError
-            If there is no usable database, or no settings are recorded in it.
+        Without settings the latest recorded ones apply, and the database has to exist. With
+        `to_read` nothing is written, and permission to read is enough.
         """
         if settings is None and not is_url(url_or_path) and not Path(url_or_path).is_file():
             raise FileError("a database", f"no file at {url_or_path}", "run `sabal init` first")

@@ -17,16 +17,8 @@ MAX_CLASS_LENGTH = 200
 class StoreSettings:
     """The settings of a project that the store needs.
 
-    Parameters
-    ----------
-    classes : tuple of str
-        The labels that people can give.
-    budget : int
-        The number of items to label in all.
-    lease_seconds : float
-        How long an item is reserved for the person who was shown it.
-    overlap : int
-        How many people answer each item.
+    An item is reserved for `lease_seconds` for the person who was shown it; `overlap` people answer
+    each item, of which `budget` are labelled in all.
     """
 
     classes: tuple[str, ...]
@@ -35,7 +27,6 @@ class StoreSettings:
     overlap: int = 1
 
     def __post_init__(self) -> None:
-        """Check the values."""
         object.__setattr__(self, "classes", check_classes(self.classes))
         check_whole(self.budget, "budget")
         check_whole(self.overlap, "overlap")

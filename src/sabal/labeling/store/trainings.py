@@ -13,11 +13,9 @@ from sabal.labeling.store.records import Advice, CurvePoint, TrainingRecord
 from sabal.labeling.store.store_base import StoreBase
 
 STATES = ("idle", "features", "training", "choosing", "waiting", "failed")
-SPAN = 3
-"""The last point of the curve is compared with the one this many trainings earlier."""
+SPAN = 3  # the last point of the curve is compared with the one this many trainings earlier
 MIN_CHECKS = 10
-NEGLIGIBLE = 0.02
-"""A gain in accuracy that does not justify the labels of `SPAN` batches."""
+NEGLIGIBLE = 0.02  # a gain in accuracy that does not justify the labels of `SPAN` batches
 
 
 class TrainingStore(StoreBase):
@@ -136,15 +134,8 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 def difference_interval(before: CurvePoint, after: CurvePoint) -> tuple[float, float]:
     """Return the 95 % interval of the gain between two points.
 
-    Notes
-    -----
-    Newcombe's hybrid of the two score intervals [1]_. It assumes independent samples. The points
-    share check items, so the true interval is rather narrower.
-
-    References
-    ----------
-    .. [1] R. G. Newcombe, "Interval estimation for the difference between independent
-       proportions: comparison of eleven methods", Statistics in Medicine 17 (1998).
+    Newcombe's hybrid of the two score intervals (Statistics in Medicine 17, 1998). It assumes
+    independent samples. The points share check items, so the true interval is rather narrower.
     """
     gain = after.accuracy - before.accuracy
     down = math.hypot(after.accuracy - after.low, before.high - before.accuracy)

@@ -15,14 +15,13 @@ from fastapi import Request
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
 from sabal.errors import InputError
-from sabal.labeling.sources.item_source import MAX_KEY_LENGTH
-from sabal.labeling.store import Answer, BatchItem, CurvePoint, LeasedItem
+from sabal.labeling.sources import MAX_KEY_LENGTH
+from sabal.labeling.store.records import Answer, BatchItem, CurvePoint, LeasedItem
 
 MAX_ANNOTATOR_LENGTH = 80
 MAX_SECONDS = 1e9
 MAX_ITEMS = 100
-UNBIASED_REASONS = ("uncertainty", "represents")
-"""Reasons that do not hint at a class, and may be shown before an item is answered."""
+UNBIASED_REASONS = ("uncertainty", "represents")  # hint at no class: shown before an answer
 
 # The character NUL is not accepted by all databases.
 Annotator = Annotated[
@@ -122,11 +121,6 @@ class NextItem:
     rank: int
     round: int
 
-    @classmethod
-    def of(cls, item: LeasedItem) -> NextItem:
-        """Return a leased item as the page shows it."""
-        return cls(item.item, item.kind, *_content_and_url(item), item.rank, item.round)
-
 
 @dataclass(frozen=True)
 class NextItemsResponse:
@@ -163,41 +157,15 @@ class UndoResponse:
 
 
 @dataclass(frozen=True)
-class ShownBatchItem:
+class ShownBatchItem(NextItem):
     """An item of a batch; what could bias an answer is left out until the item is answered."""
 
-    id: str
-    kind: str
-    content: str | None
-    url: str | None
-    rank: int
-    round: int
     weight: float
     score: float
     role: str
     why: dict[str, Any]
     answered: bool
     label: str | None
-
-    @classmethod
-    def of(cls, item: BatchItem, overlap: int) -> ShownBatchItem:
-        """Return an item of a batch; it is answered once `overlap` people have answered it."""
-        answered = len(item.answered_by) >= overlap
-        content, url = _content_and_url(item)
-        return cls(
-            id=item.item,
-            kind=item.kind,
-            content=content,
-            url=url,
-            rank=item.rank,
-            round=item.round,
-            weight=item.weight,
-            score=item.score,
-            role=item.role,
-            why={k: v for k, v in item.why.items() if answered or k in UNBIASED_REASONS},
-            answered=answered,
-            label=item.label if answered else None,
-        )
 
 
 @dataclass(frozen=True)
@@ -216,8 +184,24 @@ class CurveResponse:
     advice: str
 
 
-def _content_and_url(item: LeasedItem | BatchItem) -> tuple[str | None, str | None]:
-    """Return the text of an item and the address of its image, one of which is None."""
+def next_item(item: LeasedItem | BatchItem) -> NextItem:
+    """Return an item as the page shows it."""
     if item.kind == "image":
-        return None, f"/media/{quote(item.item, safe='')}"
-    return item.content, None
+        content, url = None, f"/media/{quote(item.item, safe='')}"
+    else:
+        content, url = item.content, None
+    return NextItem(item.item, item.kind, content, url, item.rank, item.round)
+
+
+def shown_batch_item(item: BatchItem, overlap: int) -> ShownBatchItem:
+    """Return an item of a batch; it is answered once `overlap` people have answered it."""
+    answered = len(item.answered_by) >= overlap
+    return ShownBatchItem(
+        **vars(next_item(item)),
+        weight=item.weight,
+        score=item.score,
+        role=item.role,
+        why={k: v for k, v in item.why.items() if answered or k in UNBIASED_REASONS},
+        answered=answered,
+        label=item.label if answered else None,
+    )

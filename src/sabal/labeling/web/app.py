@@ -21,7 +21,7 @@ from sabal.labeling.web.routes_read import read_routes
 from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
 from sabal.labeling.web.tokens import TokenGate
-from sabal.labeling.worker_process import WorkerHandle, start_worker
+from sabal.labeling.worker_process import start_worker
 
 HERE = Path(__file__).parent
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -38,27 +38,9 @@ def create_app(
 ) -> FastAPI:
     """Return the web app of a project.
 
-    Parameters
-    ----------
-    project : Project
-        An open project.
-    token : str, optional
-        What every request must present, as `Authorization: Bearer` or as the cookie that
-        `/login?token=` sets. Without a token the app is for this machine only.
-    allowed_hosts : tuple of str
-        The host names of the app, without ports; `("*",)` requires a token.
-    worker : bool, default=True
-        Whether to start the process that trains and chooses.
-
-    Returns
-    -------
-    FastAPI
-        The app.
-
-    Raises
-    ------
-    InputError
-        If any host is allowed and there is no token.
+    Every request must present the token, as `Authorization: Bearer` or as the cookie that
+    `/login?token=` sets; without a token the app is for this machine only. `allowed_hosts` are the
+    host names of the app, without ports. `worker` starts the process that trains and chooses.
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")
@@ -78,51 +60,38 @@ def create_app(
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, project_mark(project), gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    _describe_classes(app, project.settings.classes)
+    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
+    classes = list(project.settings.classes)
+    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": classes}
     app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie)
     return app
 
 
-def _describe_classes(app: FastAPI, classes: tuple[str, ...]) -> None:
-    """Add the classes to the description of the interface."""
-    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
-    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": list(classes)}
-
-
 def project_mark(project: Project) -> str:
-    """Return a mark that differs between projects served at the same address.
-
-    A browser keeps unsent labels under this mark, so they never reach another project.
-    """
+    """Return a mark of the project, under which a browser keeps the labels it has not sent."""
     where = str(project.folder.resolve())
     return hashlib.sha256(where.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 @asynccontextmanager
 async def worker_kept_alive(project: Project) -> AsyncIterator[None]:
-    """Run a worker for the duration of the block."""
-    watch = _WorkerWatch(project)
-    task = asyncio.create_task(watch.run())
+    """Run a worker for the duration of the block; restart it after longer and longer pauses."""
+    handle = start_worker(project)
+
+    async def watch() -> None:
+        nonlocal handle
+        pause = CHECK_SECONDS
+        while True:
+            await asyncio.sleep(pause)
+            if handle.alive:
+                pause = CHECK_SECONDS
+                continue
+            handle = await asyncio.to_thread(start_worker, project)
+            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+
+    task = asyncio.create_task(watch())
     try:
         yield
     finally:
         task.cancel()
-        await asyncio.to_thread(watch.handle.stop)
-
-
-class _WorkerWatch:
-    """Restarts the worker when it dies: at once, then after longer and longer pauses."""
-
-    def __init__(self, project: Project) -> None:
-        self.project = project
-        self.handle: WorkerHandle = start_worker(project)
-
-    async def run(self) -> None:
-        pause = CHECK_SECONDS
-        while True:
-            await asyncio.sleep(pause)
-            if self.handle.alive:
-                pause = CHECK_SECONDS
-                continue
-            self.handle = await asyncio.to_thread(start_worker, self.project)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+        await asyncio.to_thread(handle.stop)

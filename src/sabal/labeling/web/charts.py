@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sabal.labeling.store import CurvePoint
+from sabal.labeling.store.records import CurvePoint
 
 WIDTH, HEIGHT = 640, 280
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 14, 40
@@ -34,17 +34,17 @@ class CurveDot:
 class CurveChart:
     """The sizes and positions that the template needs."""
 
-    width: int
-    height: int
-    left: int
-    right: int
-    top: int
-    bottom: int
     dots: list[CurveDot]
     line: str
     band: str
     x_marks: list[AxisMark]
     y_marks: list[AxisMark]
+    width: int = WIDTH
+    height: int = HEIGHT
+    left: int = LEFT
+    right: int = WIDTH - RIGHT
+    top: int = TOP
+    bottom: int = HEIGHT - BOTTOM
 
 
 def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
@@ -73,12 +73,6 @@ def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
     upper = [(dot.x, dot.high) for dot in dots]
     lower = [(dot.x, dot.low) for dot in reversed(dots)]
     return CurveChart(
-        width=WIDTH,
-        height=HEIGHT,
-        left=LEFT,
-        right=WIDTH - RIGHT,
-        top=TOP,
-        bottom=HEIGHT - BOTTOM,
         dots=dots,
         line=_points([(dot.x, dot.y) for dot in dots]),
         band=_points(upper + lower),

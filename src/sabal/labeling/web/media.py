@@ -17,10 +17,8 @@ from sabal.labeling.web.error_responses import error_response
 
 MAX_SIDE = 1024
 BOMBS = Image.DecompressionBombError, Image.DecompressionBombWarning
-MAX_CONCURRENT = 2
-"""Images that are decoded at a time: a large one needs hundreds of megabytes."""
-SMALL_SIDE = 256
-"""Images up to this size are encoded without loss as PNG, larger ones as JPEG."""
+MAX_CONCURRENT = 2  # images that are decoded at a time: a large one needs hundreds of megabytes
+SMALL_SIDE = 256  # images up to this size are encoded without loss as PNG, larger ones as JPEG
 
 
 def media_routes(project: Project) -> APIRouter:

@@ -12,19 +12,18 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.templating import Jinja2Templates
 
-from sabal.labeling.exchange import FORMATS
-from sabal.labeling.features import learns_with
+from sabal.labeling.exchange.formats import FORMATS
+from sabal.labeling.features.describe import learns_with
 from sabal.labeling.project import Project
 from sabal.labeling.store.trainings import advice_on
-from sabal.labeling.web.api_types import ShownBatchItem
+from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
 from sabal.labeling.web.security import address_of, too_many_tokens
 from sabal.labeling.web.tokens import TokenGate, Verdict
 
 A_MONTH = 30 * 24 * 3600
 ONE_KEY = "1234567890"
-SHORT = 4
-"""Names of at most this length fit five to a row on a phone."""
+SHORT = 4  # names of at most this length fit five to a row on a phone
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def dashboard_context(project: Project) -> dict[str, Any]:
     store, settings = project.store, project.settings
     curve = store.curve()
     balance = store.class_balance()
-    batch = [ShownBatchItem.of(item, settings.overlap) for item in store.batch()]
+    batch = [shown_batch_item(item, settings.overlap) for item in store.batch()]
     return {
         "status": store.status(),
         "learns_with": learns_with(project),

@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
-from sabal.labeling.exchange import FORMATS, MEDIA_TYPES, export_bytes
-from sabal.labeling.exchange.formats import ENDINGS, check_format
+from sabal.labeling.exchange.exporting import export_bytes
+from sabal.labeling.exchange.formats import ENDINGS, FORMATS, MEDIA_TYPES, check_format
 from sabal.labeling.project import Project
-from sabal.labeling.store import Status
+from sabal.labeling.store.records import Status
 from sabal.labeling.store.schema import MAX_INTEGER
 from sabal.labeling.store.trainings import advice_on
 from sabal.labeling.web.api_types import (
     BatchResponse,
     CurveResponse,
-    ShownBatchItem,
     refuse_repeated_parameters,
+    shown_batch_item,
 )
 from sabal.labeling.web.error_responses import READING, error_schemas
 
@@ -46,7 +46,7 @@ def read_routes(project: Project) -> APIRouter:
     ) -> BatchResponse:
         """Return a batch with the reason for every item; guesses and labels once they are given."""
         overlap = project.settings.overlap
-        return BatchResponse([ShownBatchItem.of(item, overlap) for item in store.batch(number)])
+        return BatchResponse([shown_batch_item(item, overlap) for item in store.batch(number)])
 
     @routes.get("/curve")
     def curve() -> CurveResponse:

@@ -7,17 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query
 
 from sabal.labeling.project import Project
-from sabal.labeling.store import Submission
+from sabal.labeling.store.records import Submission
 from sabal.labeling.web.api_types import (
     MAX_ITEMS,
     Annotator,
     Guess,
     LabelBody,
     LabelResponse,
-    NextItem,
     NextItemsResponse,
     UndoBody,
     UndoResponse,
+    next_item,
     refuse_repeated_parameters,
 )
 from sabal.labeling.web.error_responses import READING, WRITING, error_schemas
@@ -36,7 +36,7 @@ def write_routes(project: Project) -> APIRouter:
         count: Annotated[int, Query(ge=1, le=MAX_ITEMS)] = 1,
     ) -> NextItemsResponse:
         """Lease items to a person: those they hold already, then free ones."""
-        return NextItemsResponse(list(map(NextItem.of, store.next_items(annotator, count))))
+        return NextItemsResponse(list(map(next_item, store.next_items(annotator, count))))
 
     @routes.post("/labels", responses=error_schemas(WRITING))
     def label(body: LabelBody) -> LabelResponse:

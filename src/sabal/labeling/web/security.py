@@ -23,14 +23,14 @@ from sabal.labeling.web.error_responses import error_response
 from sabal.labeling.web.tokens import WINDOW_SECONDS, TokenGate, Verdict
 
 MAX_BODY = 1_000_000
-MAX_LOGIN_BODY = 10_000
-"""The limit for the one body that is accepted without a token."""
+MAX_LOGIN_BODY = 10_000  # the limit for the one body that is accepted without a token
 MAX_BODY_SECONDS = 30.0
 SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
-OWN_PATHS = ("/api/", "/media/")
-"""Paths that other sites may not even read: asking for items leases them."""
-LOGIN, STATIC = "/login", "/static/"
-"""Paths that are served without a token: the login page and its style."""
+OWN_PATHS = (
+    "/api/",
+    "/media/",
+)  # other sites may not even read these: asking for items leases them
+LOGIN, STATIC = "/login", "/static/"  # served without a token
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]]+)(:[0-9]{1,5})?", re.IGNORECASE)
 
 POLICY = (

@@ -42,26 +42,9 @@ def serve(
 ) -> None:
     """Run the app until it is interrupted.
 
-    Parameters
-    ----------
-    project : Project
-        An open project.
-    host : str, default="127.0.0.1"
-        The address to listen at.
-    port : int, optional
-        The port; by default the usual one, or a free one if that is taken.
-    browser : bool, default=True
-        Whether to open the page in a browser.
-    token : str, optional
-        What every request must present. If other machines can reach `host`, a token is made up and
-        announced unless one is given; on this machine only, none is needed.
-    announce : callable, default=print
-        Receives the lines to tell the user.
-
-    Raises
-    ------
-    InputError
-        If the host or port cannot be used, or the token is not valid.
+    The port is by default the usual one, or a free one if that is taken. If other machines can
+    reach `host`, a token is made up and announced unless one is given; on this machine only, none
+    is needed.
     """
     listener = _listen(host, port)
     # A name may resolve to another address than it suggests: both must be loopback.
@@ -119,10 +102,7 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop gracefully on the first interrupt, and at once on the second.
-
-        Nothing is lost: acknowledged answers are on the disk, and the worker ends by itself.
-        """
+        """Stop gracefully on the first interrupt, and at once on the second: nothing is lost."""
         if self.should_exit and sig == signal.SIGINT:
             end()
         super().handle_exit(sig, frame)
@@ -159,10 +139,8 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 

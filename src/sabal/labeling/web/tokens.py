@@ -11,13 +11,10 @@ from enum import Enum
 
 from sabal.errors import InputError
 
-MIN_LENGTH = 16
-"""The minimal length of a token where other machines can reach the app."""
-MAX_WRONG = 10
-"""The number of different wrong tokens that one address may present within a window."""
+MIN_LENGTH = 16  # the minimal length of a token where other machines can reach the app
+MAX_WRONG = 10  # the number of different wrong tokens that one address may present within a window
 WINDOW_SECONDS = 60.0
-MAX_ADDRESSES = 10_000
-"""The number of addresses remembered, so that an attacker cannot fill the memory."""
+MAX_ADDRESSES = 10_000  # remembered at most, so that an attacker cannot fill the memory
 
 
 class Verdict(Enum):

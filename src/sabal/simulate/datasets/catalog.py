@@ -18,7 +18,6 @@ from sabal.simulate.datasets.own_files import TEST_SHARE, image_arrays, text_arr
 __all__ = ["NAMES", "Dataset", "load"]
 
 NAMES = ("digits", *SOURCES)
-"""The data sets with a name of their own."""
 
 DIGITS_TEST_SHARE = 0.3
 
@@ -35,33 +34,11 @@ def load(
 ) -> Dataset:
     """Load a data set.
 
-    Parameters
-    ----------
-    name : str
-        One of `NAMES`; `npz:FILE` with x_train, y_train, x_test, y_test, or x and y; a folder with
-        a sub-folder of images for every class; or a .csv file with a column of texts and a column
-        of labels.
-    data_dir : str or pathlib.Path, optional
-        A folder that is searched for NAME.npz before a public data set is downloaded.
-    seed : int
-        Determines which fifth of every class is the test set, if the data set has none of its own.
-    progress : bool
-        Whether to show the progress of downloading and reading on a terminal.
-    image_size : int
-        The side in pixels to which the images of a folder are resized.
-    text_column, label_column : str
-        The columns of a .csv file.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    UnknownNameError
-        If there is no such data set.
-    FileError
-        If its files cannot be read or downloaded.
+    `name` is one of `NAMES`; `npz:FILE` with x_train, y_train, x_test, y_test, or x and y; a folder
+    with a sub-folder of images for every class, which are resized to `image_size` pixels a side; or
+    a .csv file with a column of texts and a column of labels. `data_dir` is searched for NAME.npz
+    before a public data set is downloaded. `seed` determines which fifth of every class is the test
+    set, if the data set has none of its own.
     """
     check_whole(seed, "seed", minimum=0)
     if name == "digits":

@@ -16,29 +16,15 @@ Kind = Literal["images", "features", "texts"]
 Arrays = dict[str, np.ndarray]
 
 PARTS = ("x_train", "y_train", "x_test", "y_test")
-MAX_CHANNELS = 4
-"""Images have one to four channels; a longer last axis means another order of the axes."""
+MAX_CHANNELS = 4  # a longer last axis of images means another order of the axes
 
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
     """A classification data set: a pool (train) with hidden labels, and a test set.
 
-    Attributes
-    ----------
-    name : str
-        The name or path it was loaded by.
-    x_train, x_test : numpy.ndarray
-        Images as uint8 (n, h, w) or (n, h, w, channels), or features as float32 (n, d). The
-        features of texts are computed from the training texts alone.
-    y_train, y_test : numpy.ndarray
-        Integers from 0 to classes - 1, as int64.
-    classes : int
-        The number of classes.
-    class_names : tuple of str
-        The meaning of the labels.
-    kind : {"images", "features", "texts"}
-        The kind of the items.
+    Items are images as uint8 (n, h, w) or (n, h, w, channels), or features as float32 (n, d); those
+    of texts are computed from the training texts alone. Labels are int64 from 0 to classes - 1.
     """
 
     name: str
@@ -62,29 +48,7 @@ class Dataset:
 def assemble(
     name: str, arrays: Arrays, *, kind: Kind | None = None, class_names: Sequence[str] | None = None
 ) -> Dataset:
-    """Return a checked data set.
-
-    Parameters
-    ----------
-    name : str
-        The name of the data set.
-    arrays : dict of numpy.ndarray
-        The arrays `x_train`, `y_train`, `x_test` and `y_test`.
-    kind : str, optional
-        The kind of the items; taken from their shape if left out.
-    class_names : sequence of str, optional
-        The meaning of the labels 0, 1, ... If left out, the classes are the distinct labels of both
-        parts, in sorted order.
-
-    Returns
-    -------
-    Dataset
-
-    Raises
-    ------
-    InputError
-        If the arrays do not fit together.
-    """
+    """Return a checked data set; without `class_names` the classes are the sorted labels."""
     x_train, x_test = (_items(arrays[part], part) for part in ("x_train", "x_test"))
     y_train, y_test = (_labels(arrays[part], part) for part in ("y_train", "y_test"))
     check_same_items(x_train=x_train, y_train=y_train)
@@ -119,22 +83,10 @@ def split_parts(x: np.ndarray, y: np.ndarray, share: float, seed: int) -> Arrays
 
 
 def stratified_split(y: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Split items at random, class by class.
+    """Return the indices of a training and a test set, drawn at random class by class.
 
-    Parameters
-    ----------
-    y : numpy.ndarray
-        The labels.
-    share : float
-        The share of every class in the test set, rounded by largest remainders so that the total is
-        right too. A class with a single item stays in training.
-    seed : int
-        Determines the split.
-
-    Returns
-    -------
-    train, test : numpy.ndarray
-        Indices, each in random order.
+    The share of every class is rounded by largest remainders, so that the total is right too. A
+    class with a single item stays in training.
     """
     rng = np.random.default_rng(seed)
     _, code_N, count_C = np.unique(y, return_inverse=True, return_counts=True)

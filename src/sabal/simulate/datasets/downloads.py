@@ -30,44 +30,24 @@ CIFAR10 = (
 )  # fmt: skip
 
 CIFAR100 = (
-    "apple", "aquarium_fish", "baby", "bear", "beaver",
-    "bed", "bee", "beetle", "bicycle", "bottle",
-    "bowl", "boy", "bridge", "bus", "butterfly",
-    "camel", "can", "castle", "caterpillar", "cattle",
-    "chair", "chimpanzee", "clock", "cloud", "cockroach",
-    "couch", "crab", "crocodile", "cup", "dinosaur",
-    "dolphin", "elephant", "flatfish", "forest", "fox",
-    "girl", "hamster", "house", "kangaroo", "keyboard",
-    "lamp", "lawn_mower", "leopard", "lion", "lizard",
-    "lobster", "man", "maple_tree", "motorcycle", "mountain",
-    "mouse", "mushroom", "oak_tree", "orange", "orchid",
-    "otter", "palm_tree", "pear", "pickup_truck", "pine_tree",
-    "plain", "plate", "poppy", "porcupine", "possum",
-    "rabbit", "raccoon", "ray", "road", "rocket",
-    "rose", "sea", "seal", "shark", "shrew",
-    "skunk", "skyscraper", "snail", "snake", "spider",
-    "squirrel", "streetcar", "sunflower", "sweet_pepper", "table",
-    "tank", "telephone", "television", "tiger", "tractor",
-    "train", "trout", "tulip", "turtle", "wardrobe",
-    "whale", "willow_tree", "wolf", "woman", "worm",
+    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle",
+    "bottle", "bowl", "boy", "bridge", "bus", "butterfly", "camel", "can", "castle",
+    "caterpillar", "cattle", "chair", "chimpanzee", "clock", "cloud", "cockroach", "couch",
+    "crab", "crocodile", "cup", "dinosaur", "dolphin", "elephant", "flatfish", "forest", "fox",
+    "girl", "hamster", "house", "kangaroo", "keyboard", "lamp", "lawn_mower", "leopard", "lion",
+    "lizard", "lobster", "man", "maple_tree", "motorcycle", "mountain", "mouse", "mushroom",
+    "oak_tree", "orange", "orchid", "otter", "palm_tree", "pear", "pickup_truck", "pine_tree",
+    "plain", "plate", "poppy", "porcupine", "possum", "rabbit", "raccoon", "ray", "road",
+    "rocket", "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper", "snail", "snake",
+    "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone",
+    "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale",
+    "willow_tree", "wolf", "woman", "worm",
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class PublicSource:
-    """Where a data set is published.
-
-    Parameters
-    ----------
-    base : str
-        The address that the names of the files are appended to.
-    files : dict
-        The published MD5 sums, by the name of the file.
-    read : callable
-        Reads the downloaded files, in the order of `files`.
-    class_names : tuple of str
-        The meaning of the labels 0, 1, ...
-    """
+    """Where a data set is published: the MD5 sums of its `files` by name, and how to read them."""
 
     base: str
     files: dict[str, str]
@@ -123,10 +103,7 @@ SOURCES = {
 
 
 def public_arrays(name: str, data_dir: str | Path | None, progress: bool) -> Arrays:
-    """Return the arrays of a public data set; download them if they are not on this machine.
-
-    A folder `data_dir` is searched for NAME.npz first, then the cache.
-    """
+    """Return the arrays of a public data set from `data_dir`, the cache, or else its source."""
     cached = cache_folder() / f"{name}.npz"
     for path in (*_in_folder(name, data_dir), cached):
         if path.is_file():

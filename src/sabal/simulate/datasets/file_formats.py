@@ -13,9 +13,7 @@ import numpy as np
 from sabal.errors import FileError
 from sabal.simulate.datasets.dataset import PARTS, Arrays
 
-IDX_BYTES = 0x08
-"""The code for unsigned bytes in the third byte of an idx file."""
-
+IDX_BYTES = 0x08  # the code for unsigned bytes in the third byte of an idx file
 CIFAR_IMAGE = (3, 32, 32)
 
 

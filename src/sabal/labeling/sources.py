@@ -1,12 +1,13 @@
-"""Reads the items of a pool from a folder of images, a .csv or .jsonl file, or a .parquet table."""
+"""Where items come from: a folder of images, a .csv or .jsonl file, or a .parquet table."""
 
 from __future__ import annotations
 
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +15,25 @@ import numpy as np
 
 from sabal.core.extras import import_optional
 from sabal.errors import FileError
-from sabal.labeling.sources.item_source import ItemSource, make_source
+from sabal.labeling.store.records import PoolItem
 
+MAX_KEY_LENGTH = 1_000
 IMAGE_ENDINGS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
-TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"
-"""The usual names of the columns of a table."""
+TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"  # the usual columns
+
+
+@dataclass(frozen=True)
+class ItemSource:
+    """The items of a pool by row."""
+
+    kind: str
+    items: list[PoolItem]
 
 
 def read_source(
     path: Path, *, text_column: str | None = None, id_column: str | None = None
 ) -> ItemSource:
-    """Read the ids and texts of items, but no image and no features.
-
-    Parameters
-    ----------
-    path : Path
-        A folder of images, or a .csv, .jsonl or .parquet file.
-    text_column, id_column : str, optional
-        The columns of a file with the texts and the ids.
-
-    Returns
-    -------
-    ItemSource
-        The items.
-
-    Raises
-    ------
-    FileError
-        If the path cannot be read, or has no valid items.
-    """
+    """Read the ids and texts of items, but no image and no features."""
     if path.is_dir():
         return _read_images(path)
     ending = path.suffix.lower()
@@ -221,3 +212,42 @@ def _parquet_file(path: Path) -> Iterator[Any]:
             yield file
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"a readable Parquet file {path}", str(error), "write it again") from None
+
+
+def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> ItemSource:
+    """Return a source of (key, content) pairs; keys must be distinct, and all of it valid text."""
+    items: list[PoolItem] = []
+    seen: set[str] = set()
+    for row, (key, content) in enumerate(entries):
+        if not key or len(key) > MAX_KEY_LENGTH or key in seen or "\0" in key:
+            raise FileError(
+                f"a distinct id of 1 to {MAX_KEY_LENGTH} characters, without NUL, for every item "
+                f"of {path}",
+                f"{key[:100]!r} at item {row}",
+                "repair it, or name another column of ids",
+            )
+        for text in (key, content):
+            _check_text(path, row, text)
+        seen.add(key)
+        items.append(PoolItem(row, key, kind, content))
+    if not items:
+        raise FileError(f"items in {path}", "none", "check what the path points to")
+    blank = [item.id for item in items if not item.content.strip()]
+    if blank:
+        raise FileError(
+            f"something to see in every row of {path}",
+            f"{len(blank)} of {len(items)} empty, row {blank[0] + 1} first",
+            "fill these rows or take them out, or name another column",
+        )
+    return ItemSource(kind, items)
+
+
+def _check_text(path: Path, row: int, text: str) -> None:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise FileError(
+            f"names and texts of {path} in valid Unicode",
+            f"item {row}, {text[:100]!a}",
+            "rename or repair it",
+        ) from None
