@@ -13,11 +13,8 @@ from sabal.core.memory import SHARE
 from sabal.core.rows import RawRows
 from sabal.errors import FileError, InputError
 
-CHUNK = 65_536
-"""Ids processed at a time."""
-
-MIN_KEYS = 2**20
-"""The minimum number of ids compared in one pass, whatever the memory limit: 8 MB."""
+CHUNK = 65_536  # ids processed at a time
+MIN_KEYS = 2**20  # the minimum number of ids compared in one pass, whatever the memory limit: 8 MB
 
 SUSPECTS = 1_000
 _MIXER = np.uint64(0x9E3779B97F4A7C15)

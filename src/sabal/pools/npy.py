@@ -17,8 +17,7 @@ from sabal.pools.contents import NAMES, ArraySpec, unreadable
 from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.sinks import Wanted
 
-BLOCK_BYTES = 16 * 2**20
-"""Bytes transposed from columns to rows at a time."""
+BLOCK_BYTES = 16 * 2**20  # bytes transposed from columns to rows at a time
 
 
 @dataclass(frozen=True)

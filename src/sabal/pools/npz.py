@@ -20,8 +20,7 @@ from sabal.pools.contents import NAMES, ArraySpec
 from sabal.pools.npy import NpyHeader, NpyRegion, read_header
 from sabal.pools.sinks import Numbers, Wanted
 
-PIECE_BYTES = 2**20
-"""Bytes decompressed at a time."""
+PIECE_BYTES = 2**20  # bytes decompressed at a time
 
 _ENTRY = struct.Struct("<4s22xHH")
 """The signature of an entry, and the lengths of the name and the extra field that follow."""

@@ -16,8 +16,7 @@ from sabal.errors import FileError
 from sabal.pools.contents import PER_ITEM, ArraySpec, unreadable
 from sabal.pools.sinks import Sink, Strings, Wanted
 
-BATCH_BYTES = 2**20
-"""Bytes decoded at a time."""
+BATCH_BYTES = 2**20  # bytes decoded at a time
 
 BUFFER_BYTES = 2**18
 """Bytes of a column read at a time.

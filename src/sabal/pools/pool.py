@@ -61,8 +61,7 @@ NO_FEATURES = "there are no features: items are told apart by their predictions 
 AGREEMENT = 0.01
 """The largest difference between given probabilities and the softmax of given logits."""
 
-BYTES_PER_ITEM = 48
-"""Bytes a streaming selection keeps per item: uncertainty, norm and score."""
+BYTES_PER_ITEM = 48  # bytes a streaming selection keeps per item: uncertainty, norm and score
 
 
 class Pool(ABC):

@@ -18,8 +18,7 @@ from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import PER_ITEM, Contents, check_names
 from sabal.pools.parquet import to_array
 
-BATCH_ROWS = 4096
-"""Rows decoded at a time."""
+BATCH_ROWS = 4096  # rows decoded at a time
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 

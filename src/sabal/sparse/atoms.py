@@ -35,8 +35,7 @@ from sabal.sparse.random_features import CurvatureDraws, KernelDraws
 
 Rows = slice | np.ndarray
 
-VANISHING = 1e-6
-"""Atoms below this share of the labels' standard deviation are rounding errors."""
+VANISHING = 1e-6  # atoms below this share of the labels' standard deviation are rounding errors
 
 FURTHEST = 1e30
 """The distance from the centre, in median distances, at which kernel atoms are clipped."""

@@ -33,11 +33,8 @@ from sabal.sparse.problem import Problem, Solution, make_solution
 
 SCORES = ("optimal-step", "first-order")
 
-RUNNERS_UP = 16
-"""The number of best items among which the pick is made in float64."""
-
-SMALL_POOL = 2048
-"""The atoms of a pool up to this size are gathered in one pass, for all picks."""
+RUNNERS_UP = 16  # the number of best items among which the pick is made in float64
+SMALL_POOL = 2048  # the atoms of a pool up to this size are gathered in one pass, for all picks
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,7 @@ class Schedule:
 
 SCHEDULE = Schedule()
 
-SETTLED = 1e-6
-"""A gradient of the weights below this share of the first one counts as zero."""
+SETTLED = 1e-6  # a gradient of the weights below this share of the first one counts as zero
 
 
 def greedy_in_blocks(

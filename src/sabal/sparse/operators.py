@@ -32,8 +32,7 @@ from sabal.core.arrays import (
     weighted_row_sum,
 )
 
-MAX_BLOCK_ROWS = 4096
-"""The maximum number of rows of a block, as rows on disk are copied to memory."""
+MAX_BLOCK_ROWS = 4096  # the maximum number of rows of a block, as rows on disk are copied to memory
 
 
 class Operator(ABC):

@@ -44,8 +44,7 @@ from sabal.sparse.random_features import CurvatureDraws, KernelDraws, draw_curva
 ATOMS = ("gradient", "posterior", "curvature", "kernel")
 SCALES = ("free", "literal")
 WIDTHS = {"curvature": 2048, "kernel": 1024}
-MAX_WIDTH = 2**20
-"""The maximum length of random-feature atoms; longer draws take gigabytes."""
+MAX_WIDTH = 2**20  # the maximum length of random-feature atoms; longer draws take gigabytes
 
 Draws = CurvatureDraws | KernelDraws | None
 
@@ -64,8 +63,7 @@ ROUNDED = (
 SMALLEST_SQUARE = 1e-280
 """The smallest mean square of atoms; smaller ones have no reciprocal in float64."""
 
-ROUNDED_SHARE = 0.01
-"""The share of rounding errors in atoms above which a warning is issued."""
+ROUNDED_SHARE = 0.01  # the share of rounding errors in atoms above which a warning is issued
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,14 @@ import numpy as np
 from sabal.core.checks import check_square
 from sabal.pools.pool import Pool, coordinate_norm_sums, float64_rows
 
-MAX_SAMPLE = 1024
-"""The maximum number of items for the median distance and the centre."""
+MAX_SAMPLE = 1024  # the maximum number of items for the median distance and the centre
 
 
 ROUNDED = (
     "features lie so far from zero that rounding makes up to {:.0%} of the distance between items: "
     "it takes part in the choice; subtract their mean before they are made float32"
 )
-ROUNDED_SHARE = 0.01
-"""The share of rounding errors in distances above which a warning is issued."""
+ROUNDED_SHARE = 0.01  # the share of rounding errors in distances above which a warning is issued
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from sabal.predictions.uncertainty import most_informative
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 
-MIN_SCORE = 1e-12
-"""Scores up to this size (in nats, or a probability) are rounding errors."""
+MIN_SCORE = 1e-12  # scores up to this size (in nats, or a probability) are rounding errors
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,10 @@ from sabal.predictions.uncertainty import mutual_information
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 
-TIE = 1e-10
-"""Gains (in nats) this close are ties; the lower row is taken."""
-
-NOISE = 2.0
-"""A gain below this many standard errors counts as zero."""
-
-MAX_AT_ONCE = 1024
-"""The maximum number of gains updated before the bounds are compared again."""
-
-SLACK = 3.0
-"""Standard errors added to an outdated gain to get an upper bound."""
+TIE = 1e-10  # gains (in nats) this close are ties; the lower row is taken
+NOISE = 2.0  # a gain below this many standard errors counts as zero
+MAX_AT_ONCE = 1024  # the maximum number of gains updated before the bounds are compared again
+SLACK = 3.0  # standard errors added to an outdated gain to get an upper bound
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,14 +22,9 @@ from sabal.sparse.operators import Operator
 from sabal.sparse.problem import pool_posterior_atoms
 from sabal.strategies.base import Strategy, make_selection
 
-ITERATIONS_PER_ITEM = 10
-"""The default maximum number of iterations per item of the budget."""
-
-TIE = 1e-6
-"""Cosines this close are ties (the precision of float32); the lower row is taken."""
-
-MIN_DECREASE = 1e-6
-"""A relative decrease of the residual below this is a rounding error."""
+ITERATIONS_PER_ITEM = 10  # the default maximum number of iterations per item of the budget
+TIE = 1e-6  # cosines this close are ties (the precision of float32); the lower row is taken
+MIN_DECREASE = 1e-6  # a relative decrease of the residual below this is a rounding error
 
 ROUNDING = 1e-12
 """A residual below this share of sigma, or an atom below this many nats, is a rounding error."""

@@ -12,8 +12,7 @@ import numpy as np
 from sabal.core.arrays import Array, power_of_two, to_numpy
 from sabal.strategies.seeding import SquaredDistanceSampling
 
-FEW_CLUSTERS = 50
-"""The maximum number of clusters for full k-means; mini-batches are used for more."""
+FEW_CLUSTERS = 50  # the maximum number of clusters for full k-means; mini-batches are used for more
 
 
 def normalized_points(features_ND: Array, labeled_LD: Array | None) -> tuple[np.ndarray, float]:

@@ -46,41 +46,18 @@ from sabal.pools.pool import NO_FEATURES, UNCERTAINTIES, Pool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 
-MIN_RADIUS = 1e-6
-"""The minimum `radius`; far below 1 an item covers only itself."""
-
-SAMPLE = 8192
-"""The size of the sample that represents a larger pool."""
-
-SAMPLED_PER_PICK = 3
-"""The minimum size of the sample per item of the batch."""
-
-NEAREST_OF = 512
-"""The number of items that the radius is measured on."""
-
-RANDOM_BATCHES = 5
-"""The number of random batches in the evidence."""
-
-ROUNDING = 1e-12
-"""Squared distances below this share of the squared norms are rounding errors."""
-
-MAX_ROUNDING = 1e-3
-"""The largest rounding error of a kernel exponent for which float32 is used."""
-
-BLOCK_BYTES = 3 * 2**20
-"""Bytes of kernel rows computed at a time."""
-
-MIN_BLOCK = 32
-"""The minimum number of rows of a matrix product."""
-
-MAX_KEPT = 256
-"""A row with more relevant points than this is recomputed when it is needed again."""
-
-SHORT = 64
-"""A row with at most this many relevant points is always kept."""
-
-MIN_GAIN = 1e-7
-"""A gain below this share of the whole mass is a rounding error."""
+MIN_RADIUS = 1e-6  # the minimum `radius`; far below 1 an item covers only itself
+SAMPLE = 8192  # the size of the sample that represents a larger pool
+SAMPLED_PER_PICK = 3  # the minimum size of the sample per item of the batch
+NEAREST_OF = 512  # the number of items that the radius is measured on
+RANDOM_BATCHES = 5  # the number of random batches in the evidence
+ROUNDING = 1e-12  # squared distances below this share of the squared norms are rounding errors
+MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which float32 is used
+BLOCK_BYTES = 3 * 2**20  # bytes of kernel rows computed at a time
+MIN_BLOCK = 32  # the minimum number of rows of a matrix product
+MAX_KEPT = 256  # a row with more relevant points than this is recomputed when it is needed again
+SHORT = 64  # a row with at most this many relevant points is always kept
+MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
 
 CERTAIN = "the model is certain of every item: all are covered alike"
 ALL_EQUAL = (

@@ -18,8 +18,7 @@ from sabal.core.arrays import (
     to_float64_numpy,
 )
 
-TIE = 1e-8
-"""Gains with a relative difference below this are ties, so that duplicates are equal."""
+TIE = 1e-8  # gains with a relative difference below this are ties, so that duplicates are equal
 REBUILD_SHARE = 1e-5
 """Updates subtract: once the largest block has shrunk to this share, all are recomputed."""
 CACHE_BYTES = 2**21

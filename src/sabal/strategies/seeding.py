@@ -19,8 +19,7 @@ from sabal.core.arrays import (
     to_float64_numpy,
 )
 
-CENTRES = 1024
-"""The number of picks per matrix product."""
+CENTRES = 1024  # the number of picks per matrix product
 
 DRAWS, ACCEPTED = 256, 0.25
 """The number of draws made together, and the accepted share below which a pass is made."""

@@ -22,8 +22,7 @@ from sabal.sparse.problem import Problem, ProblemSpec, Solution, Solver
 from sabal.sparse.refit import refit
 from sabal.strategies.base import Strategy, make_selection
 
-RANDOM_BATCHES = 5
-"""The number of random batches in the evidence."""
+RANDOM_BATCHES = 5  # the number of random batches in the evidence
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,11 +14,8 @@ from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.clustering import k_means, normalized_points, rank_in_group
 
-NEIGHBOUR_ITEMS = 5_000
-"""In larger clusters, neighbours are searched among a sample of this size."""
-
-NO_DISTANCE = 1e-7
-"""Mean distances below this share of the features' magnitude are rounding errors."""
+NEIGHBOUR_ITEMS = 5_000  # in larger clusters, neighbours are searched among a sample of this size
+NO_DISTANCE = 1e-7  # mean distances below this share of the features' magnitude are rounding errors
 
 
 @dataclass(frozen=True)

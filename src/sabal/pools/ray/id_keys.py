@@ -12,11 +12,8 @@ import numpy as np
 from sabal.errors import InputError
 from sabal.pools.ids import Ids
 
-CHUNK = 65_536
-"""Ids processed at a time."""
-
-SUSPECTS = 1_000
-"""The number of possibly repeated ids that are compared; one repetition suffices."""
+CHUNK = 65_536  # ids processed at a time
+SUSPECTS = 1_000  # the number of possibly repeated ids that are compared; one repetition suffices
 
 
 def keys_of(ids: Ids, size: int) -> np.ndarray:

@@ -21,14 +21,9 @@ from sabal.pools.ray.session import cpus_of_cluster, ray_module, reason_of
 from sabal.pools.ray.shard_sources import ShardSources
 from sabal.pools.ray.shards import row_ranges
 
-MAX_DEATHS = 3
-"""The maximum number of consecutive worker failures on one question."""
-
-START_SECONDS = 300.0
-"""Seconds to wait for a worker to be scheduled."""
-
-INLINE_BYTES = 64 * 2**10
-"""Larger arguments are put into the object store once for all workers."""
+MAX_DEATHS = 3  # the maximum number of consecutive worker failures on one question
+START_SECONDS = 300.0  # seconds to wait for a worker to be scheduled
+INLINE_BYTES = 64 * 2**10  # larger arguments are put into the object store once for all workers
 
 PASSES = (
     "best_items",

@@ -26,8 +26,7 @@ Batch = dict[str, np.ndarray]
 ScoreFunction = Callable[[Batch], Mapping[str, Any]]
 """Returns some of `features`, `logits`, `probs`, `log_probs`, ... for a batch."""
 
-MAX_PART_ROWS = 65_536
-"""The maximum number of rows of a part, unless a row group is larger."""
+MAX_PART_ROWS = 65_536  # the maximum number of rows of a part, unless a row group is larger
 
 
 class DataPart(Protocol):

@@ -15,8 +15,7 @@ from typing import Any
 from sabal.core.extras import missing_package
 from sabal.errors import ClusterError
 
-CONNECT_SECONDS = 10.0
-"""The timeout of a connection test; Ray itself would retry for minutes."""
+CONNECT_SECONDS = 10.0  # the timeout of a connection test; Ray itself would retry for minutes
 
 RESOLVED_BY_RAY = ("auto", "local")
 """Addresses that Ray resolves itself."""

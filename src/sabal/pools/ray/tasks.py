@@ -15,8 +15,7 @@ Item = TypeVar("Item")
 Task = Callable[[], Iterable[Item]]
 """A picklable function that yields items."""
 
-POLL_SECONDS = 0.5
-"""The longest wait, so that interrupts are noticed while no item arrives."""
+POLL_SECONDS = 0.5  # the longest wait, so that interrupts are noticed while no item arrives
 
 
 def run_on_ray(
