@@ -253,3 +253,33 @@ def test_one_class_and_certain_models_still_give_a_batch():
     sure = softmax(np.eye(3)[np.arange(20) % 3] * 1e3)
     with pytest.warns(sabal.SabalWarning, match="certain of every item"):
         assert len(sabal.select(4, features=features, probs=sure)) == 4
+
+
+def test_literal_units_mean_the_algorithm_as_printed():
+    pool = make_pool()
+    given = {**pool.kwargs(names=("features", "probs", "label_probs")), "strategy": "sabal-greedy"}
+    given |= {"alpha": 1e-8, "beta": 0.1, "scale": "literal"}
+    printed = sabal.select(5, **given, score="first-order", refresh=1)
+    by_default = sabal.select(5, **given)
+    np.testing.assert_array_equal(by_default.indices, printed.indices)
+    np.testing.assert_array_equal(by_default.weights, printed.weights)
+    assert by_default.evidence["passes"] == 5
+    free = sabal.select(5, **{**given, "scale": "free"})
+    same = sabal.select(5, **{**given, "scale": "free"}, score="optimal-step", refresh="auto")
+    np.testing.assert_array_equal(free.indices, same.indices)
+
+
+def test_an_inert_uncertainty_is_warned_of_under_the_optimal_step():
+    pool = make_pool(n=60)
+    given = {**pool.kwargs(names=("features", "probs", "label_probs")), "strategy": "sabal-greedy"}
+
+    def warned(**options):
+        found = sabal.select(8, **given, **options).evidence["warnings"]
+        return any("next to no effect" in text for text in found)
+
+    corrected = {"scale": "literal", "beta": 0.1, "score": "optimal-step"}
+    assert warned(**corrected, alpha=1e-8)
+    assert not warned(**corrected, alpha=1e4)
+    assert not warned(**corrected, alpha=0.0)
+    assert not warned(scale="literal", beta=0.1, alpha=1e-8)
+    assert not warned()

@@ -259,6 +259,8 @@ def _problem(
 ) -> DenseProblem:
     outputs = learner.outputs(free, labeled, round_seed(seed, 1, "outputs"))
     kind = "posterior" if outputs.has("log_probs") else "gradient"
-    spec = ProblemSpec(atoms=kind, **settings.options)
+    # The rest are options of the solvers, which the variants replace.
+    units = {name: settings.options[name] for name in ("alpha", "beta", "scale")}
+    spec = ProblemSpec(atoms=kind, **units)
     items = spec.local_items(outputs.shard, None)
     return DenseProblem(spec.problem_over(items, task.batch, None), items)

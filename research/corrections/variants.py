@@ -121,17 +121,17 @@ def greedy_best_step(dense: DenseProblem) -> WeightedBatch:
 
 def iht_as_printed(dense: DenseProblem) -> WeightedBatch:
     """Run Algorithm 2 as printed, which returns the nonzero weights of the last iterate."""
-    return _iht(dense, whole_batch=False, best_iterate=False, prox="paper")
+    return _iht(dense, whole_batch=False, best_iterate=False, prox="appendix")
 
 
 def iht_whole_batch(dense: DenseProblem) -> WeightedBatch:
     """Run Algorithm 2 with a batch of b items."""
-    return _iht(dense, whole_batch=True, best_iterate=False, prox="paper")
+    return _iht(dense, whole_batch=True, best_iterate=False, prox="appendix")
 
 
 def iht_best_iterate(dense: DenseProblem) -> WeightedBatch:
     """Run Algorithm 2 with a batch of b items, returning the best iterate instead of the last."""
-    return _iht(dense, whole_batch=True, best_iterate=True, prox="paper")
+    return _iht(dense, whole_batch=True, best_iterate=True, prox="appendix")
 
 
 def iht_exact_step(dense: DenseProblem) -> WeightedBatch:

@@ -8,6 +8,7 @@ from typing import Any
 from research.reproduce.preset import (
     BATCHBALD,
     CORRECTED,
+    CORRECTED_SCORE,
     FULL_BATCH,
     POSTERIOR,
     SAMPLES,
@@ -49,7 +50,7 @@ TABLE1 = (
         strategies=BAYESIAN,
         options={
             "batchbald": _BATCHBALD,
-            "sabal-greedy": printed(2.0, 0.5),
+            "sabal-greedy": {**printed(2.0, 0.5), **CORRECTED_SCORE},
             "sabal-iht": printed(1.0, 1e-3),
         },
         paper={
@@ -85,7 +86,7 @@ TABLE1 = (
         strategies=BAYESIAN,
         options={
             "batchbald": _BATCHBALD,
-            "sabal-greedy": printed(2.0, 1.0),
+            "sabal-greedy": {**printed(2.0, 1.0), **CORRECTED_SCORE},
             "sabal-iht": printed(1.0, 1e-6),
         },
         paper={
@@ -122,7 +123,7 @@ TABLE1 = (
         strategies=BAYESIAN,
         options={
             "batchbald": _BATCHBALD,
-            "sabal-greedy": printed(1.0, 0.5),
+            "sabal-greedy": {**printed(1.0, 0.5), **CORRECTED_SCORE},
             "sabal-iht": printed(1.0, 1e-6),
         },
         paper={

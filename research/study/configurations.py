@@ -37,6 +37,8 @@ PAPER = tuple(
         strategy=str(options.get("strategy", name)),
         role="paper",
         options={option: value for option, value in options.items() if option != "strategy"},
+        # The rule of the appendix was called "paper" when these runs were made.
+        recorded_options={"prox": "paper"} if options.get("prox") == "appendix" else {},
     )
     for name, options in _PAPER.items()
 )

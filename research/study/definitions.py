@@ -31,6 +31,7 @@ RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {
         "step": 1.0,
         "refresh": "auto",
     },
+    "sabal-greedy": {"score": "optimal-step", "refresh": "auto"},
 }
 """Options of a strategy when the recorded runs were made, by the strategy's name at that time.
 
@@ -172,7 +173,7 @@ class Configuration:
         strategy = self.recorded_strategy or self.strategy
         options = {
             **RECORDED_DEFAULTS.get(strategy, {}),
-            **asdict(made),
+            **{name: value for name, value in asdict(made).items() if value is not None},
             **self.recorded_options,
         }
         given = {name: value for name, value in options.items() if value is not None}

@@ -102,7 +102,9 @@ def requests():
     )
     yield from ((name, name, {}) for name in plain.split())
     yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5}
-    yield "sabal-greedy/literal", "sabal-greedy", {"scale": "literal", "alpha": 0.5, "beta": 0.1}
+    literal = {"scale": "literal", "alpha": 0.5, "beta": 0.1}
+    corrected = {**literal, "score": "optimal-step", "refresh": "auto"}
+    yield "sabal-greedy/literal", "sabal-greedy", corrected
     yield "sabal-greedy/printed", "sabal-greedy", {"score": "first-order", "refresh": 1}
     yield "sabal-greedy/candidates", "sabal-greedy", {"candidates": 10, "refit": True}
-    yield "sabal-iht/literal", "sabal-iht", {"scale": "literal", "prox": "paper"}
+    yield "sabal-iht/literal", "sabal-iht", {"scale": "literal", "prox": "appendix"}

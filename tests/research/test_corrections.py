@@ -51,7 +51,7 @@ FEW = 6
 SOLVERS = (
     (GREEDY[1], sabal.Greedy(score="first-order", refresh=1)),
     (GREEDY[2], sabal.Greedy(refresh=1)),
-    (IHT[2], sabal.ProximalIHT(prox="paper", iterations=FEW)),
+    (IHT[2], sabal.ProximalIHT(prox="appendix", iterations=FEW)),
     (IHT[3], sabal.ProximalIHT(iterations=FEW)),
 )
 

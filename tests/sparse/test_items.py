@@ -68,7 +68,7 @@ def test_a_ranking_brings_back_the_best_of_all_items(pool, data, score):
     assert best.in_order().indices.tolist() == sorted(expected)
 
 
-@given(pool=pools, data=st.data(), rule=st.sampled_from(["exact", "paper"]))
+@given(pool=pools, data=st.data(), rule=st.sampled_from(["exact", "line-6", "appendix"]))
 def test_a_descent_is_the_gradient_of_all_items(pool, data, rule):
     atoms, uncertainty, cuts = np.array(pool[0]), np.array(pool[1]), pool[2]
     n = len(atoms)

@@ -112,21 +112,28 @@ def test_exact_prox_is_the_enumerated_minimum_and_the_printed_one_is_not_better(
     assert len(set(exact.tolist())) == budget
     assert np.all(np.diff(scores) <= 0)
     assert cost(exact) == pytest.approx(best, abs=1e-12)
-    assert cost(prox(s, bonus, mu, budget, "paper")[0]) >= best - 1e-12
+    assert cost(prox(s, bonus, mu, budget, "appendix")[0]) >= best - 1e-12
+    # Line 6 as it is stated has no step size in front of the bonus.
+    _, stated = reference.prox_by_enumeration(s, bonus, 1.0, budget)
+    chosen = prox(s, bonus, mu, budget, "line-6")[0]
+    w = np.zeros(n)
+    w[chosen] = np.maximum(s[chosen], 0.0)
+    value = 0.5 * np.sum((w - s) ** 2) - np.sum(bonus[chosen])
+    assert value == pytest.approx(stated, abs=1e-12)
 
 
 def test_the_printed_prox_is_suboptimal_in_most_small_cases():
     """method.md 3: about 70 % of small random cases, against none for the exact rule."""
     rng = np.random.default_rng(0)
-    wrong = {"exact": 0, "paper": 0}
+    wrong = {"exact": 0, "line-6": 0, "appendix": 0}
     for _ in range(200):
         s, bonus = rng.normal(size=6), rng.random(6)
         best, _ = reference.prox_by_enumeration(s, bonus, 1.0, 3)
         for rule in wrong:
             chosen, _ = prox(s, bonus, 1.0, 3, rule)
             wrong[rule] += set(chosen.tolist()) != set(best.tolist())
-    assert wrong["exact"] == 0
-    assert 100 <= wrong["paper"] <= 180
+    assert wrong["exact"] == wrong["line-6"] == 0
+    assert 100 <= wrong["appendix"] <= 180
 
 
 def test_multiplying_f_by_a_constant_does_not_change_the_exact_prox():

@@ -195,8 +195,10 @@ def fitted(problem: DenseProblem, support):
 
 
 def prox(s, bonus, mu, budget, rule):
-    if rule == "paper":
+    if rule == "appendix":
         keys = 0.5 * np.maximum(-s, 0.0) ** 2 - bonus
+    elif rule == "line-6":
+        keys = -0.5 * np.maximum(s, 0.0) ** 2 - bonus
     else:
         keys = -0.5 * np.maximum(s, 0.0) ** 2 - mu * bonus
     return np.argsort(keys, kind="stable")[:budget]

@@ -41,6 +41,8 @@ FORMER_OPTIONS = {
     "step": 1.0, "refresh": "auto", "prox": "exact", "iterations": 300, "tol": 1e-5,
 }  # fmt: skip
 """Options of the strategies named sabal... in version 0.1, with the defaults they had."""
+NEW_NAMES: dict[Any, str] = {("bayesian-coreset", "most_iterations"): "max_iterations"}
+"""The present names of options, by strategy and former name."""
 MEANT_BY_ATOMS = {
     None: "sabal", "auto": "sabal", "coverage": "sabal", "kernel": "sabal-kernel",
     "curvature": "sabal-kernel", "gradient": "sabal-greedy", "posterior": "sabal-greedy",
@@ -160,6 +162,7 @@ def write_settings(path: Path, settings: Settings) -> None:
 
 def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return settings of version 0.1 with the strategy and options that they mean today."""
+    values = _with_new_names(values)
     strategy, options = values.get("strategy", "sabal"), values.get("options", {})
     if strategy not in ("sabal", "sabal-greedy", "sabal-iht") or not isinstance(options, dict):
         return values
@@ -188,6 +191,20 @@ def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:
         stacklevel=3,
     )
     return {**values, "strategy": meant, "options": kept}
+
+
+def _with_new_names(values: dict[str, Any]) -> dict[str, Any]:
+    """Return settings of version 0.1 with the names that an option and a value have today."""
+    options = values.get("options", {})
+    if not isinstance(options, dict):
+        return values
+    renamed = {
+        NEW_NAMES.get((values.get("strategy"), name), name): "appendix"
+        if (name, value) == ("prox", "paper")
+        else value
+        for name, value in options.items()
+    }
+    return values if renamed == options else {**values, "options": renamed}
 
 
 def _check_share(value: Any, name: str, *, above: float | None = None) -> None:

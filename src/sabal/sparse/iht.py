@@ -10,16 +10,17 @@ from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.sparse.items import RankedItems, SparseWeights, Terms
 from sabal.sparse.problem import Problem, Solution, make_solution
 
-PROXES = ("exact", "paper")
+PROXES = ("exact", "line-6", "appendix")
 
 
 @dataclass(frozen=True)
 class Proximity:
     """Line 6: the score whose top b items form S, at the point s = z - mu gradient.
 
-    "exact": items left out cost 1/2 [s_j]_+^2, so S is the top b of 1/2 [s_j]_+^2 + mu bonus_j with
-    mu the step just taken. "paper": the b smallest of 1/2 [-s_j]_+^2 - bonus_j, as printed in the
-    appendix, which omits that cost and mu.
+    Items left out cost 1/2 [s_j]_+^2. "line-6": the minimum of line 6 as the paper states it, which
+    is the top b of 1/2 [s_j]_+^2 + bonus_j. "exact": the proximal step for f, in which the bonus is
+    multiplied by the step mu just taken. "appendix": the rule that the appendix derives for line 6,
+    the b smallest of 1/2 [-s_j]_+^2 - bonus_j, which omits that cost.
     """
 
     terms: Terms
@@ -29,10 +30,11 @@ class Proximity:
     def scores(self, point: np.ndarray, uncertainty: np.ndarray) -> np.ndarray:
         """Return scores; the larger, the better."""
         bonus = self.terms.bonus(uncertainty)
-        if self.rule == "paper":
+        if self.rule == "appendix":
             return bonus - 0.5 * np.maximum(-point, 0.0) ** 2
         # Without a step s is zero, and any mu gives the same ranking.
-        return 0.5 * np.maximum(point, 0.0) ** 2 + (self.mu or 1.0) * bonus
+        mu = 1.0 if self.rule == "line-6" else self.mu or 1.0
+        return 0.5 * np.maximum(point, 0.0) ** 2 + mu * bonus
 
 
 @dataclass(frozen=True)
@@ -41,8 +43,9 @@ class ProximalIHT:
 
     Parameters
     ----------
-    prox : {"exact", "paper"}
-        "exact" takes the true minimum of line 6, "paper" the rule printed in the appendix.
+    prox : {"exact", "line-6", "appendix"}
+        How line 6 chooses the batch: by the proximal step for f, by the minimum of line 6 as it is
+        stated (without the step size), or by the rule that the appendix derives for it.
     iterations : int
         The maximum number of iterations.
     tol : float

@@ -22,6 +22,13 @@ from sabal.sparse.problem import Problem, ProblemSpec, Solution, Solver
 from sabal.sparse.refit import refit
 from sabal.strategies.base import Strategy, make_selection
 
+MIN_SHARE = 1e-3  # of the representation term; a smaller bonus has next to no say in a batch
+MIN_TERM = 1e-300  # a smaller representation term has vanished
+INERT = (
+    "the uncertainty term is {:.1g} of the representation term: alpha has next to no effect, and "
+    "the optimal step prefers items with short atoms, of which the model is certain; raise alpha, "
+    "or use scale='free' or score='first-order'"
+)
 RANDOM_BATCHES = 5  # the number of random batches in the evidence
 
 
@@ -118,8 +125,12 @@ class SparseApproximation(Strategy):
             solution.scores,
             weights=solution.weights,
             evidence=self.evidence(problem, solution, kind, rng),
-            warnings=problem.warnings,
+            warnings=(*problem.warnings, *self.solution_warnings(problem, solution)),
         )
+
+    def solution_warnings(self, problem: Problem, solution: Solution) -> tuple[str, ...]:
+        """Return what to warn of in a solution."""
+        return ()
 
     def evidence(
         self, problem: Problem, solution: Solution, kind: str, rng: np.random.Generator
@@ -187,20 +198,34 @@ class SabalGreedy(PaperMethod):
     Parameters
     ----------
     score, step, refresh
-        See `sabal.Greedy`.
+        See `sabal.Greedy`. By default the optimal step and few passes; with scale="literal" the
+        algorithm as printed, score="first-order" and refresh=1, for which the printed alpha and
+        beta were chosen.
     """
 
     name: ClassVar[str] = "sabal-greedy"
     paper: ClassVar[str] = "Shen et al. 2022, Algorithm 1"
     cost: ClassVar[str] = "O(n m) a pass, about 12 passes"
 
-    score: str = "optimal-step"
+    score: str | None = None
     step: float = 1.0
-    refresh: int | str = "auto"
+    refresh: int | str | None = None
 
-    def solver(self) -> Solver:
+    def solver(self) -> Greedy:
         """Return Greedy with this strategy's options."""
-        return Greedy(score=self.score, step=self.step, refresh=self.refresh)
+        score, refresh = ("first-order", 1) if self.scale == "literal" else ("optimal-step", "auto")
+        return Greedy(
+            score=score if self.score is None else self.score,
+            step=self.step,
+            refresh=refresh if self.refresh is None else self.refresh,
+        )
+
+    def solution_warnings(self, problem: Problem, solution: Solution) -> tuple[str, ...]:
+        """Warn if the uncertainty has next to no say under the optimal step."""
+        if not self.alpha or self.solver().score == "first-order":
+            return ()
+        share = solution.variance / max(problem.bias(problem.target), MIN_TERM)
+        return (INERT.format(share),) if share < MIN_SHARE else ()
 
 
 @dataclass(frozen=True, kw_only=True)
