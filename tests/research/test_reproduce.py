@@ -183,7 +183,8 @@ def test_variance_only_is_the_top_of_the_variance_by_either_solver(preset, solve
     rng = np.random.default_rng(3)
     logits = rng.normal(size=(5000, 1, 10)) + rng.normal(size=(5000, 12, 10))
     log_probs = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
-    options = {k: v for k, v in preset.options["variance-only"].items() if k != "strategy"}
+    units = ("alpha", "beta", "scale")
+    options = {k: v for k, v in preset.options["variance-only"].items() if k in units}
     strategy = make_strategy(solver, options)
     chosen = strategy.select(ArrayPool(log_probs=log_probs), 70, rng).indices
     deviation = posterior_atoms(log_probs, None).deviation_N
