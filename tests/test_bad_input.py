@@ -11,6 +11,7 @@ from scipy.sparse import csr_matrix
 
 import sabal
 from makers import make_pool
+from sabal.pools import ArrayPool, open_pool
 
 POOL = make_pool(n=10)
 F, P, L = POOL.features, POOL.probs, POOL.log_probs
@@ -210,3 +211,23 @@ def test_nothing_but_sabal_errors_ever_comes_out(budget, features, probs, log_pr
     except sabal.SabalError:
         return
     assert len(set(selection.indices.tolist())) == budget
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: sabal.select_pool(5, "pool.npz"), "pass the pool first, and then the budget"),
+        (lambda: sabal.select(5, "pool.npz"), r"pass it to sabal\.select_pool"),
+        (lambda: sabal.select(5, open_pool("pool.npz")), "with sabal.pools.open_pool"),
+        (lambda: sabal.select(ArrayPool(features=F), 5), "pass the budget first"),
+    ],
+)
+def test_arguments_in_the_wrong_order_are_told(call, message):
+    with pytest.raises(sabal.SabalError, match=message):
+        call()
+
+
+def test_small_amounts_of_memory_are_told_in_kilobytes(tmp_path):
+    np.savez(tmp_path / "pool.npz", features=np.zeros((2_000, 4)))
+    with pytest.raises(sabal.SabalError, match="at least 96 KB for 2,000 items; got 20 KB"):
+        sabal.select_pool(tmp_path / "pool.npz", 5, memory="20KB")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from sabal.core.checks import RandomState, check_budget, generator, seed_of
+from sabal.core.memory import shown_bytes
 from sabal.errors import InputError
 from sabal.pools.opening import open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
@@ -31,7 +33,7 @@ def select(
     variances: Part = None,
     label_means: Part = None,
     loss: str = "softmax",
-    strategy: str = "sabal",
+    strategy: str | Strategy = "sabal",
     ids: Any = None,
     labeled_features: Part = None,
     random_state: RandomState = None,
@@ -65,8 +67,9 @@ def select(
         What the model is trained on: one class out of several; any number of labels at once, with
         `logits`, `probs` and `label_probs` of each label on its own; or regression, with `means`,
         `variances` and `label_means`.
-    strategy : str
-        A name out of `sabal strategies`; arrays that it does not need are left alone.
+    strategy : str or Strategy
+        A name out of `sabal strategies`, or a strategy of your own; arrays that it does not need
+        are left alone.
     ids : sequence, optional
         Names of the items, for the exported files.
     labeled_features : array of shape (m, d), optional
@@ -103,13 +106,16 @@ def select(
 
 
 def _check_alone(pool: Any, arrays: Mapping[str, Any]) -> None:
-    """Refuse arrays beside a pool, and a pool that is none."""
+    """Refuse arrays beside a pool, and what is no pool."""
     if not isinstance(pool, Pool):
-        raise InputError(
-            "a pool as the second argument",
-            type(pool).__name__,
-            "pass arrays by name: features=...",
-        )
+        fix = "pass arrays by name: features=..."
+        if isinstance(pool, str | Path):
+            fix = "pass it to sabal.select_pool, which takes the pool first and then the budget"
+        elif isinstance(pool, int):
+            fix = "pass the budget first"
+        elif isinstance(pool, AbstractContextManager):
+            fix = "open it: with sabal.pools.open_pool(...) as pool"
+        raise InputError("a pool as the second argument", type(pool).__name__, fix)
     for name, array in arrays.items():
         if array is not None:
             raise InputError("a pool, or arrays", f"a pool and `{name}`", "pass one of them")
@@ -119,7 +125,7 @@ def select_pool(
     source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]],
     budget: int,
     *,
-    strategy: str = "sabal",
+    strategy: str | Strategy = "sabal",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     labeled_features: Part = None,
@@ -191,7 +197,7 @@ def query(
     y_labeled: Any = None,
     features: Any = None,
     labeled_features: Any = None,
-    strategy: str = "sabal",
+    strategy: str | Strategy = "sabal",
     ids: Any = None,
     random_state: RandomState = None,
     **options: Any,
@@ -234,7 +240,7 @@ def query(
 def choose(
     pool: Pool,
     budget: int,
-    strategy: str,
+    strategy: str | Strategy,
     random_state: RandomState,
     options: dict[str, Any],
 ) -> Selection:
@@ -282,8 +288,8 @@ def _within_reach(strategy: Strategy, pool: Pool) -> Pool:
         min_bytes = BYTES_PER_ITEM * pool.size
         if pool.memory is not None and min_bytes > pool.memory:
             raise InputError(
-                f"`memory` of at least {min_bytes / 1e6:,.0f} MB for {pool.size:,} items",
-                f"{pool.memory / 1e6:,.0f} MB",
+                f"`memory` of at least {shown_bytes(min_bytes)} for {pool.size:,} items",
+                shown_bytes(pool.memory),
                 "allow more, or spread the pool over a cluster (engine ray)",
             )
         return pool
@@ -294,12 +300,12 @@ def _within_reach(strategy: Strategy, pool: Pool) -> Pool:
         streaming = [name for name, cls in strategies().items() if cls.streams]
         where = "on one machine"
         if stored is not None:
-            where = f"({total / 1e6:,.0f} MB and as much to work in)"
+            where = f"({shown_bytes(total)} and as much to work in)"
         raise InputError(
             f"a strategy that reads a pool in passes ({', '.join(streaming)})",
             f"{strategy.name!r}, which needs {' and '.join(stored or sorted(names))} in memory "
             f"{where}",
             "choose one of these"
-            + ("" if stored is None else f", or allow memory of {2 * total / 1e6:,.0f} MB"),
+            + ("" if stored is None else f", or allow memory of {shown_bytes(2 * total)}"),
         )
     return pool.loaded(names)

@@ -22,7 +22,7 @@ import sabal
 from makers import make_pool
 from sabal.cli.root import app
 from sabal.errors import ClusterError, InputError, MissingPackageError
-from sabal.pools import read_pool
+from sabal.pools import open_pool, read_pool
 from sabal.pools.ray import RayPool, score_with_ray
 from sabal.pools.ray.ray_workers import RayWorkers
 from sabal.pools.ray.session import session
@@ -227,6 +227,13 @@ def test_mistakes_are_told_by_the_workers():
         select_on_ray(arrays("logits"), 5, strategy="sabal-greedy")
     with pytest.raises(ClusterError, match="a cluster with 3 CPUs for 3 workers; got 2"):
         select_on_ray(arrays("logits"), 5, workers=3)
+
+
+def test_a_pool_that_was_closed_says_so():
+    with open_pool(arrays("features", "logits"), engine="ray", workers=1) as pool:
+        assert len(sabal.select(3, pool, strategy="margin")) == 3
+    with pytest.raises(ClusterError, match="inside its `with` block"):
+        sabal.select(3, pool, strategy="margin")
 
 
 def test_a_session_does_not_end_what_it_did_not_start():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from typer.testing import CliRunner
 
 import sabal
 from sabal.cli import app
-from sabal.strategies import registry
+from sabal.strategies import make_selection, registry
 
 WRITTEN_FOR_0_1 = '''\
 from dataclasses import dataclass
@@ -159,3 +161,30 @@ def test_a_plugin_cannot_take_over_a_built_in_name(tmp_path, monkeypatch):
             sabal.select(5, features=FEATURES, strategy="margin")
     finally:
         registry.strategies.cache_clear()
+
+
+def test_a_strategy_of_ones_own_is_passed_as_it_is():
+    """Without a package and an entry point, in a notebook for instance."""
+
+    @dataclass(frozen=True, kw_only=True)
+    class First(sabal.Strategy):
+        """The first rows."""
+
+        name: ClassVar[str] = "first"
+        needs: ClassVar[tuple[str, ...]] = ("features",)
+        paper: ClassVar[str] = "none"
+        cost: ClassVar[str] = "O(1)"
+
+        start: int = 0
+
+        def select(self, pool, budget, rng):
+            rows = np.arange(self.start, self.start + budget)
+            return make_selection(self, pool, rows, np.zeros(budget))
+
+    batch = sabal.select(3, features=np.ones((9, 2)), strategy=First(start=2))
+    assert batch.indices.tolist() == [2, 3, 4]
+    assert (batch.strategy, batch.evidence["items"]) == ("first", 9)
+    with pytest.raises(sabal.SabalError, match="set them where it is made"):
+        sabal.select(3, features=np.ones((9, 2)), strategy=First(), start=1)
+    with pytest.raises(sabal.SabalError, match=r"derive your own from sabal\.Strategy"):
+        sabal.select(3, features=np.ones((9, 2)), strategy=object())

@@ -41,6 +41,11 @@ class PeakMemory:
         return None if highest is None else max(0, highest - self._before) / 1024
 
 
+def shown_bytes(count: int) -> str:
+    """Return a number of bytes for a message, in MB, or in KB where it is less."""
+    return f"{count / 1e6:,.0f} MB" if count >= 1e6 else f"{-(-count // 1000):,} KB"
+
+
 def parse_bytes(value: Any, name: str = "memory") -> int:
     """Return a number of bytes from a number or a text such as "500 MB", "2GB", "1GiB" or "1.5g".
 

@@ -63,4 +63,10 @@ def _open_here(source: PoolLike, memory: int | str | None, scratch: str | Path |
         return read_pool(source, memory=limit, scratch=scratch).pool
     if isinstance(source, Mapping):
         return ArrayPool(**{"ids" if name == "id" else name: part for name, part in source.items()})
+    if not isinstance(source, Iterable):
+        raise InputError(
+            "a pool as a path, arrays by name, or chunks",
+            type(source).__name__,
+            "pass the pool first, and then the budget",
+        )
     return pool_of_chunks(source, memory=limit, scratch=scratch).pool

@@ -76,14 +76,24 @@ def _adapted(cls: type[Any]) -> type[Strategy]:
     return type(cls.__name__, (cls, Strategy), {"__doc__": cls.__doc__})
 
 
-def make_strategy(name: str, options: dict[str, Any]) -> Strategy:
-    """Return the strategy called `name` with `options`."""
+def make_strategy(name: str | Strategy, options: dict[str, Any]) -> Strategy:
+    """Return the strategy called `name` with `options`, or a strategy as it is."""
+    if isinstance(name, Strategy):
+        if options:
+            raise UnknownNameError(
+                "options in the strategy itself",
+                f"{type(name).__name__}(...) and {', '.join(options)}",
+                "set them where it is made",
+            )
+        return name
     known = strategies()
     if not isinstance(name, str) or name not in known:
         raise UnknownNameError(
             f"a strategy out of {', '.join(known)}",
             shown(name),
-            did_you_mean(name, list(known)) if isinstance(name, str) else "pick one of these",
+            did_you_mean(name, list(known))
+            if isinstance(name, str)
+            else "pick one of these, or derive your own from sabal.Strategy",
         )
     accepted = option_names(known[name])
     for option in options:

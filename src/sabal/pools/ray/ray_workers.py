@@ -79,6 +79,7 @@ class RayWorkers:
             )
         self.traffic = Traffic()
         self.replaced = 0
+        self._closed = False
         self._size = sources.size
         self._kind = self._ray.remote(num_cpus=threads, scheduling_strategy="SPREAD")(ShardActor)
         self._threads = threads
@@ -91,12 +92,20 @@ class RayWorkers:
         return self
 
     def __exit__(self, *exception: object) -> None:
+        self._closed = True
         for worker in self._workers:
             self._end(worker)
 
     def share(self, value: Any) -> Any:
         """Return a reference to a `value` used by many questions."""
+        self._check_open()
         return self._stored(value)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClusterError(
+                "an open pool", "one that was closed", "select from it inside its `with` block"
+            )
 
     def ask(self, question: Question, *args: Any) -> list[Any]:
         """Return the answers of all shards, in row order."""
@@ -139,6 +148,7 @@ class RayWorkers:
         return list(self._ray.get([worker.repeated.remote(*each) for worker, each in pairs]))
 
     def _answers(self, question: Question, packed: Mapping[int, tuple[Any, ...]]) -> dict[int, Any]:
+        self._check_open()
         name = question.__name__
         self.traffic.asked[name] += 1
         pending = {self._send(k, packed[k]): k for k in packed}
