@@ -232,6 +232,13 @@ def test_settings_survive_a_round_trip(tmp_path):
             "sabal-kernel",
             {"atoms": "curvature", "beta": 2.0},
         ),
+        ("sabal-iht", {"prox": "paper"}, "sabal-iht", {"prox": "appendix"}),
+        (
+            "bayesian-coreset",
+            {"most_iterations": 9},
+            "bayesian-coreset",
+            {"max_iterations": 9},
+        ),
     ],
 )
 def test_a_project_of_version_0_1_opens_with_the_strategy_that_it_meant(

@@ -10,7 +10,12 @@ import sabal
 from makers import make_pool
 from sabal.pools import ArrayPool
 from sabal.sparse.atoms import curvature_atoms, gradient_atoms, kernel_atoms, posterior_atoms
-from sabal.sparse.random_features import draw_curvature, draw_kernel, median_distance
+from sabal.sparse.random_features import (
+    draw_curvature,
+    draw_kernel,
+    sample_rows,
+    typical_distance,
+)
 
 
 def tolerance(dtype):
@@ -19,6 +24,10 @@ def tolerance(dtype):
 
 def pool_of(features, probs=None):
     return ArrayPool(features=features, probs=probs)
+
+
+def distance_of(features, rng):
+    return typical_distance(sample_rows(pool_of(features), rng))
 
 
 def rows_of(atoms):
@@ -130,7 +139,7 @@ def test_kernel_atoms_approximate_the_weighted_gaussian_kernel(library, dtype):
     features = library(pool.features.astype(dtype))
     draws = draw_kernel(pool_of(features), 200_000, rng)
     rows = rows_of(kernel_atoms(features, u, draws))
-    bandwidth = median_distance(pool_of(features), rng)
+    bandwidth = distance_of(features, rng)
     distances = np.linalg.norm(pool.features[:, None] - pool.features[None], axis=2)
     expected = np.outer(u, u) * np.exp(-(distances**2) / (2 * bandwidth**2))
     np.testing.assert_allclose(rows @ rows.T, expected, atol=0.01)
@@ -153,8 +162,8 @@ def test_kernel_atoms_do_not_see_a_shift_or_a_scale_of_the_features():
 
 def test_median_distance_of_identical_rows_is_zero():
     rng = np.random.default_rng(0)
-    assert median_distance(pool_of(np.ones((5, 3))), rng) == 0.0
-    assert median_distance(pool_of(np.ones((1, 3))), rng) == 0.0
+    assert distance_of(np.ones((5, 3)), rng) == 0.0
+    assert distance_of(np.ones((1, 3)), rng) == 0.0
     # More than half of the pairs coincide: the mean is used.
     mostly_equal = np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])
-    assert 0 < median_distance(pool_of(mostly_equal), rng) < 3
+    assert 0 < distance_of(mostly_equal, rng) < 3

@@ -41,8 +41,6 @@ FORMER_OPTIONS = {
     "step": 1.0, "refresh": "auto", "prox": "exact", "iterations": 300, "tol": 1e-5,
 }  # fmt: skip
 """Options of the strategies named sabal... in version 0.1, with the defaults they had."""
-NEW_NAMES: dict[Any, str] = {("bayesian-coreset", "most_iterations"): "max_iterations"}
-"""The present names of options, by strategy and former name."""
 MEANT_BY_ATOMS = {
     None: "sabal", "auto": "sabal", "coverage": "sabal", "kernel": "sabal-kernel",
     "curvature": "sabal-kernel", "gradient": "sabal-greedy", "posterior": "sabal-greedy",
@@ -162,14 +160,29 @@ def write_settings(path: Path, settings: Settings) -> None:
 
 def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:
     """Return settings of version 0.1 with the strategy and options that they mean today."""
-    values = _with_new_names(values)
-    strategy, options = values.get("strategy", "sabal"), values.get("options", {})
-    if strategy not in ("sabal", "sabal-greedy", "sabal-iht") or not isinstance(options, dict):
+    strategy, given = values.get("strategy", "sabal"), values.get("options", {})
+    if not isinstance(given, dict):
         return values
+    meant, kept = _meant_today(strategy, _with_new_names(strategy, given))
+    if (meant, kept) == (strategy, given):
+        return values
+    warnings.warn(
+        f"{path} has a strategy of version 0.1: {strategy!r} with {given} is read as "
+        f"{meant!r} with {kept}; to say so, set strategy = {meant!r} and these options in [loop]",
+        SabalWarning,
+        stacklevel=3,
+    )
+    return {**values, "strategy": meant, "options": kept}
+
+
+def _meant_today(strategy: str, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return what version 0.1 meant by a strategy and its options."""
     atoms = options.get("atoms")
     meant = MEANT_BY_ATOMS.get(atoms) if atoms is None or isinstance(atoms, str) else None
-    if meant is None or (strategy != "sabal" and meant != "sabal-kernel"):
-        return values
+    if strategy not in ("sabal", "sabal-greedy", "sabal-iht") or meant is None:
+        return strategy, options
+    if strategy != "sabal" and meant != "sabal-kernel":
+        return strategy, options
     former = {name: value for name, value in options.items() if name in FORMER_OPTIONS}
     if meant == "sabal":
         former.pop("atoms", None)
@@ -182,29 +195,17 @@ def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:
         for name, value in options.items()
         if name not in FORMER_OPTIONS or (name in former and name in known)
     }
-    if (meant, kept) == (strategy, options):
-        return values
-    warnings.warn(
-        f"{path} has a strategy of version 0.1: {strategy!r} with {options} is read as "
-        f"{meant!r} with {kept}; to say so, set strategy = {meant!r} and these options in [loop]",
-        SabalWarning,
-        stacklevel=3,
-    )
-    return {**values, "strategy": meant, "options": kept}
+    return meant, kept
 
 
-def _with_new_names(values: dict[str, Any]) -> dict[str, Any]:
-    """Return settings of version 0.1 with the names that an option and a value have today."""
-    options = values.get("options", {})
-    if not isinstance(options, dict):
-        return values
-    renamed = {
-        NEW_NAMES.get((values.get("strategy"), name), name): "appendix"
-        if (name, value) == ("prox", "paper")
-        else value
-        for name, value in options.items()
-    }
-    return values if renamed == options else {**values, "options": renamed}
+def _with_new_names(strategy: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options of version 0.1 with the names that they and a value have today."""
+    if strategy == "bayesian-coreset" and "most_iterations" in options:
+        options = dict(options)
+        options["max_iterations"] = options.pop("most_iterations")
+    if options.get("prox") == "paper":
+        options = {**options, "prox": "appendix"}
+    return options
 
 
 def _check_share(value: Any, name: str, *, above: float | None = None) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,11 @@ class Pool(ABC):
     def in_one_piece(self) -> bool:
         """Whether all rows are in this process."""
         return False
+
+    @cached_property
+    def numbers(self) -> Iterator[int]:
+        """Numbers that tell apart what the shards of this pool cache (see `Shard.keep`)."""
+        return count()
 
     def share(self, value: Any) -> Any:
         """Return a reference to a `value` used by many questions, so that it is sent once."""

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from sabal.core.checks import check_choice, check_number, check_whole
-from sabal.sparse.items import Items, RankedItems, Terms
-from sabal.sparse.operators import Block, Growing
+from sabal.sparse.items import LocalItems, Terms
+from sabal.sparse.operators import Growing
 from sabal.sparse.problem import Problem, Solution, make_solution
 
 SCORES = ("optimal-step", "first-order")
@@ -114,7 +114,10 @@ class Greedy:
 
 def greedy(problem: Problem, ranking: Ranking, *, whole: bool = False) -> Solution:
     """Solve with Algorithm 1; with `whole`, all atoms are gathered in one pass."""
-    items = _Gathered(problem.items) if whole else problem.items
+    items = problem.items
+    if whole:
+        rows = np.arange(problem.size)
+        items = LocalItems(items.gather(rows), items.norms_and_uncertainty(rows)[1])
     none = problem.items.gather(np.zeros(0, dtype=np.int64))
     support = Growing(none.to_float64_numpy(), problem.budget)
     picks: list[int] = []
@@ -144,29 +147,3 @@ def greedy(problem: Problem, ranking: Ranking, *, whole: bool = False) -> Soluti
     return make_solution(
         problem, chosen, weights, np.asarray(scores), passes=passes, history=history
     )
-
-
-class _Gathered:
-    """All items of a small pool with their atoms in memory."""
-
-    def __init__(self, items: Items) -> None:
-        everything = np.arange(items.size)
-        self._atoms = items.gather(everything)
-        self._norms_N, self._uncertainty_N = items.norms_and_uncertainty(everything)
-
-    def best(
-        self, direction: np.ndarray, ranking: Ranking, count: int, taken: np.ndarray
-    ) -> RankedItems:
-        """Return the best items: `Items.best` without a pass."""
-        bonus = ranking.terms.bonus(self._uncertainty_N)
-        curvature = ranking.terms.curvature(self._norms_N)
-        product = self._atoms.correlate(direction)
-        scores = ranking.decrease(product, bonus, curvature)
-        scores[taken] = -np.inf
-        everything = np.arange(scores.size)
-        ranked = RankedItems(everything, scores, product, self._uncertainty_N, self._norms_N)
-        return ranked.top(count)
-
-    def gather(self, indices: np.ndarray) -> Block:
-        """Return some of the atoms."""
-        return self._atoms.gather(indices)

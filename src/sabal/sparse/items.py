@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count as counting
 from typing import Any, Protocol
 
 import numpy as np
@@ -482,7 +481,7 @@ class PoolItems:
 
     def __init__(self, pool: Pool, spec: ItemsSpec, draws: Any) -> None:
         self._pool, self._spec, self._draws = pool, spec, draws
-        self._setup = pool.share(Setup(next(_keys), spec, draws))
+        self._setup = pool.share(Setup(next(pool.numbers), spec, draws))
         built: list[BuiltItems] = pool.map(build_items, self._setup)
         self._empty = built[0].empty
         self._sums = PoolSums.join([each.sums for each in built])
@@ -507,7 +506,7 @@ class PoolItems:
 
     def descend(self, direction: np.ndarray, z: SparseWeights, beta: float) -> PoolDescent:
         """Return the gradient of every item (see `Items.descend`)."""
-        step = self._pool.share(Step(next(_keys), direction, z, beta))
+        step = self._pool.share(Step(next(self._pool.numbers), direction, z, beta))
         return PoolDescent(self._pool, self._setup, step)
 
     def gather(self, indices: np.ndarray) -> Block:
@@ -546,10 +545,6 @@ class PoolDescent:
         """Return the best `count` items at z - mu g."""
         parts = self._pool.map(nearest_items, self._setup, self._step, rule, count)
         return parts[0] if len(parts) == 1 else RankedItems.join(parts).top(count)
-
-
-_keys = counting()
-"""Keys of setups and steps; shards cache values by key."""
 
 
 def build_items(shard: Shard, setup: Setup) -> BuiltItems:

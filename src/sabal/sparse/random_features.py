@@ -75,11 +75,6 @@ def draw_kernel(pool: Pool, width: int, rng: np.random.Generator) -> KernelDraws
     return KernelDraws(omega_DF, centre_D, bandwidth, uniform_weights, warnings)
 
 
-def median_distance(pool: Pool, rng: np.random.Generator) -> float:
-    """Return the median distance between two items, over pairs of a sample."""
-    return typical_distance(sample_rows(pool, rng))
-
-
 def rounded_share(sample_MD: np.ndarray, distance: float) -> float:
     """Return the rounding error of the given features as a share of a typical distance.
 
