@@ -2,225 +2,20 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import signal
-import socket
-import subprocess
-import sys
-import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
-
-import pytest
-import uvicorn
-from PIL import Image
-
-from sabal.labeling.engine import Engine
+from browsing import all_saved, answer_all, digit_project, shown
+from disk_limits import no_file_above
 from sabal.labeling.project import Project
-from sabal.labeling.web import create_app
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
-SERVE = (
-    "import sys; from sabal.labeling.project import Project; "
-    "from sabal.labeling.web import serve; "
-    "serve(Project.open(sys.argv[1]), port=0, browser=False, "
-    "announce=lambda line: print(line, flush=True))"
-)
 WATCH_NEWS = """() => {
-  const pill = document.getElementById("training");
-  window.told = [];
-  new MutationObserver(() => window.told.push(pill.textContent)).observe(pill, {childList: true});
+  const watch = (id) => {
+    const told = [];
+    const place = document.getElementById(id);
+    new MutationObserver(() => told.push(place.textContent)).observe(place, {childList: true});
+    return told;
+  };
+  window.told = watch("training");
+  window.waited = watch("message-title");
 }"""
-PATIENCE = 60_000
-"""Milliseconds until something is given up: a busy machine is slow, not wrong."""
-
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-if not CHROMIUM.exists():
-    pytest.skip(
-        "no /usr/bin/chromium: run scripts/install-chromium.sh as root", allow_module_level=True
-    )
-
-
-@dataclass
-class Room:
-    """A served project."""
-
-    address: str
-    folder: Path
-
-    def labels(self) -> list[tuple[str, str | None, str]]:
-        with Project.open(self.folder) as project:
-            return [(row.id, row.label, row.annotator) for row in project.store.labels()]
-
-    def skipped(self) -> list[str]:
-        with Project.open(self.folder) as project:
-            return [row.id for row in project.store.skipped()]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory) -> tuple[Path, dict[str, str]]:
-    """A folder of small images, and what each shows."""
-    from sklearn.datasets import load_digits
-
-    folder = tmp_path_factory.mktemp("digits")
-    images, targets = load_digits().images[:150], load_digits().target[:150]
-    truth = {}
-    for number, (image, target) in enumerate(zip(images, targets, strict=True)):
-        name = f"{number:03d}.png"
-        Image.fromarray((image * 15).astype("uint8")).save(folder / name)
-        truth[name] = str(target)
-    return folder, truth
-
-
-@pytest.fixture
-def open_room():
-    """Serves projects for the duration of a test, as `sabal label` does: with a worker."""
-    running = []
-
-    def start(project: Project) -> Room:
-        project.close()
-        process = subprocess.Popen(
-            [sys.executable, "-c", SERVE, str(project.folder)], stdout=subprocess.PIPE, text=True
-        )
-        running.append(process)
-        line = process.stdout.readline()
-        return Room(re.search(r"http://[^/]+/", line)[0], project.folder)
-
-    yield start
-    for process in running:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=30)
-        process.stdout.close()
-
-
-@pytest.fixture
-def open_quickly():
-    """Serves projects from this process, whose batch is chosen before and which learn nothing.
-
-    A process and a worker for every test would take most of its time.
-    """
-    running = []
-
-    def start(project: Project) -> Room:
-        engine = Engine(project)
-        while engine.step():
-            pass
-        listener = socket.create_server(("127.0.0.1", 0))
-        app = create_app(project, worker=False)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        running.append((project, listener, server, thread))
-        return Room(f"http://127.0.0.1:{listener.getsockname()[1]}/", project.folder)
-
-    yield start
-    for project, listener, server, thread in running:
-        server.should_exit = True
-        thread.join(timeout=30)
-        listener.close()
-        project.close()
-
-
-@pytest.fixture(scope="module")
-def begun(digits, tmp_path_factory) -> Path:
-    """The folder of a project of digits whose first batch is chosen."""
-    with digit_project(tmp_path_factory.mktemp("begun"), digits) as project:
-        engine = Engine(project)
-        while engine.step():
-            pass
-        return project.folder
-
-
-@pytest.fixture
-def room(open_quickly, begun, tmp_path) -> Room:
-    return open_quickly(Project.open(shutil.copytree(begun, tmp_path / "project")))
-
-
-def digit_project(tmp_path, digits, **settings) -> Project:
-    chosen = {
-        "classes": [str(n) for n in range(10)],
-        "backbone": "pixels",
-        "head": "linear",
-        "initial": 6,
-        "batch": 5,
-        "budget": 60,
-        "check_share": 0.2,
-        **settings,
-    }
-    return Project.create(tmp_path / "project", data=digits[0], name="Digits", **chosen)
-
-
-@pytest.fixture
-def visit(browser):
-    """Opens a page in a fresh profile; fails the test for any error or any foreign request."""
-    contexts, trouble = [], []
-
-    def open_page(room: Room, name: str | None = "ada", **options):
-        context = browser.new_context(**options)
-        context.set_default_timeout(PATIENCE)
-        contexts.append(context)
-        page = context.new_page()
-
-        def asked(request):
-            if not request.url.startswith(room.address):
-                trouble.append(f"a request to {request.url}")
-
-        page.on("request", asked)
-        page.on("pageerror", lambda error: trouble.append(f"an error: {error}"))
-        page.on("console", lambda said: trouble.append(said.text) if said.type == "error" else None)
-        page.goto(room.address)
-        if name is not None:
-            page.fill("#name", name)
-            page.keyboard.press("Enter")
-        page.trouble = trouble
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert trouble == []
-
-
-def shown(page, other_than: str = "") -> str:
-    """The id of the item on the page, once there is one (another one)."""
-    page.wait_for_selector(
-        f"#stage[data-item]:not([data-item='']):not([data-item='{other_than}'])", state="attached"
-    )
-    return page.get_attribute("#stage", "data-item")
-
-
-def all_saved(page) -> None:
-    page.wait_for_selector("#saved[data-state=saved]")
-
-
-def answer_all(page, truth, count: int) -> list[str]:
-    """Label `count` items as they come."""
-    seen = []
-    for _ in range(count):
-        item = shown(page, seen[-1] if seen else "")
-        page.keyboard.press(truth[item])
-        seen.append(item)
-    all_saved(page)
-    return seen
 
 
 def test_a_batch_by_keyboard_then_the_model_learns_and_the_next_batch_comes(
@@ -236,6 +31,8 @@ def test_a_batch_by_keyboard_then_the_model_learns_and_the_next_batch_comes(
     while "The model has learned: batch 2 is here" not in page.evaluate("window.told"):
         page.wait_for_timeout(100)
     second = answer_all(page, digits[1], 6)
+    # Somebody who works alone waits for the model, and never for others.
+    assert "Nothing open for you" not in page.evaluate("window.waited")
     assert not set(first) & set(second)
     assert {(item, digits[1][item], "ada") for item in first + second} == set(room.labels())
 
@@ -375,6 +172,49 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_sent_once(room, visit
     assert room.labels() == [(item, digits[1][item], "ada") for item in items]
     # The browser reports requests that failed for want of a network.
     page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
+
+
+def test_a_lost_connection_is_said_where_the_item_was(room, visit, digits):
+    page = visit(room)
+    shown(page)
+    page.wait_for_load_state("networkidle")
+    page.context.set_offline(True)
+    page.keyboard.press(digits[1][shown(page)])
+    page.wait_for_selector("#trouble:has-text('Connection lost')")
+    assert "1 answer is kept in this browser" in page.inner_text("#trouble")
+    assert "You can go on labelling" in page.inner_text("#trouble")
+    count = 1
+    while item := page.get_attribute("#stage", "data-item"):
+        page.keyboard.press(digits[1][item])
+        count += 1
+    page.wait_for_selector("#message-title:has-text('Connection lost')")
+    assert f"{count} answers are kept in this browser" in page.inner_text("#message-text")
+    assert page.inner_text("#training") == "Connection lost"
+    assert room.labels() == []
+    page.context.set_offline(False)
+    page.wait_for_selector("#trouble", state="hidden")
+    all_saved(page)
+    page.wait_for_function("document.getElementById('training').textContent !== 'Connection lost'")
+    assert len(room.labels()) == count
+    page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
+
+
+def test_a_full_disk_is_said_and_what_was_answered_arrives_later(room, visit, digits):
+    page = visit(room)
+    first = shown(page)
+    page.wait_for_load_state("networkidle")
+    with no_file_above((room.folder / "sabal.db-wal").stat().st_size):
+        page.keyboard.press(digits[1][first])
+        page.wait_for_selector("#trouble:has-text('Disk full')")
+        while item := page.get_attribute("#stage", "data-item"):
+            page.keyboard.press(digits[1][item])
+        page.wait_for_selector("#message-title:has-text('Disk full')")
+        assert "Tell whoever runs the app" in page.inner_text("#message-text")
+        assert room.labels() == []
+    all_saved(page)
+    page.wait_for_selector("#trouble", state="hidden")
+    assert first in [item for item, _, _ in room.labels()]
+    page.trouble[:] = [each for each in page.trouble if "503" not in each]
 
 
 def test_the_grid_is_walked_with_arrows(room, visit, digits):

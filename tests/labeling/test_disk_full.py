@@ -8,16 +8,15 @@ a file, as it does when the last block is gone.
 from __future__ import annotations
 
 import json
-import resource
 import sqlite3
 import uuid
 import warnings
-from contextlib import contextmanager
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from disk_limits import no_file_above
 from forks import COMMAND, COMMAND_IMPORTS, Forks
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import NewBatchItem
@@ -33,17 +32,6 @@ SIMULATE = (
     "simulate", "digits", "--strategies", "sabal,random", "--seeds", 1,
     "--init", 15, "--batch", 10, "--rounds", 1, "--jobs", 1,
 )  # fmt: skip
-
-
-@contextmanager
-def no_file_above(size):
-    """No file of this process grows above `size` bytes. (Python ignores the signal for it.)"""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @pytest.fixture(scope="module")

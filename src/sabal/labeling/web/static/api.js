@@ -1,10 +1,13 @@
 // Talking to the server: JSON both ways, and errors that say what to do.
 
+import { answered, lost } from "./connection.js";
+
 /** The server said no. `final` means that sending the same again cannot help. */
 export class Refused extends Error {
   constructor(status, problem) {
     super(problem ? `Expected ${problem.expected}; got ${problem.got}; ${problem.fix}` : `Error ${status}`);
     this.status = status;
+    this.got = problem?.got ?? "";
     this.final = status >= 400 && status < 500 && ![401, 408, 425, 429].includes(status);
   }
 }
@@ -22,9 +25,15 @@ export async function post(path, body) {
 }
 
 async function call(address, options) {
-  const response = await fetch(address, options);
+  const response = await fetch(address, options).catch((error) => {
+    lost();
+    throw error;
+  });
   const content = await response.json().catch(() => null);
-  if (!response.ok) throw new Refused(response.status, content?.error);
+  const refused = response.ok ? null : new Refused(response.status, content?.error);
+  // Asking for items leases them: that is stored, as an answer is.
+  answered(refused, Boolean(options.method) || address.startsWith("/api/next"));
+  if (refused) throw refused;
   return content;
 }
 

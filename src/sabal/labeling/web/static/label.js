@@ -2,17 +2,19 @@
 
 import { get, uuid } from "./api.js";
 import { Classes } from "./classes.js";
+import { currentTrouble, onTrouble } from "./connection.js";
 import { Deck } from "./deck.js";
 import { Outbox } from "./outbox.js";
 import { askName, knownName } from "./person.js";
 import { Progress } from "./progress.js";
 import { Grid, drawOne, prepare, said } from "./view.js";
-import { drawReason } from "./waiting.js";
+import { NOTHING, UNKNOWN, drawReason, keptWords, reason } from "./waiting.js";
 
 const AHEAD = { one: 5, grid: 20 };
 const LOW = { one: 3, grid: 8 };
 const USUAL_PAUSE = 1000;
 const WAITING_PAUSE = 300;
+const BLANK = 450;
 const MOST = 100;
 
 const at = (id) => document.getElementById(id);
@@ -23,14 +25,16 @@ const grid = new Grid(at("grid"), (id) => {
   deck.select(id);
   draw();
 });
-const progress = new Progress(statusCame);
+const progress = new Progress(statusCame, () => !outbox.size);
 let annotator = knownName();
 let view = localStorage.getItem("sabal:view") === "grid" ? "grid" : "one";
 let shownAt = performance.now();
-let shownCard = null;
+let shownCard;
 let lastCard = null;
 let filling = false;
 let ready = false;
+let waitsFor = NOTHING;
+let blank = null;
 
 start();
 
@@ -59,17 +63,21 @@ function renew() {
   if (deck.open && !document.hidden) lease(deck.open + outbox.size);
 }
 
+/** Returns how many items the server has for us; null if it did not say. */
 async function lease(count) {
-  if (filling) return;
+  if (filling) return null;
   filling = true;
+  let offered = null;
   try {
     const { items } = await get("/api/next", { annotator, count: Math.min(count, MOST) });
+    offered = items.length;
     if (deck.add(items)) draw();
     deck.cards.slice(deck.position).forEach(prepare);
   } catch (error) {
     if (error.final) warn(error.message);
   }
   filling = false;
+  return offered;
 }
 
 /** Answer the shown item; the next one is drawn before anything is sent. */
@@ -127,12 +135,45 @@ function send(path, body) {
   return outbox.add(path, { submission: uuid(), annotator, ...body });
 }
 
-/** Decides when to ask for the status again. */
-function statusCame(status, before) {
-  const waiting = !deck.card;
-  if (status?.round !== before?.round || (waiting && status?.remaining > 0)) fill();
-  if (waiting) drawReason(status);
-  return progress.busy || (waiting && !status?.remaining) ? WAITING_PAUSE : USUAL_PAUSE;
+/**
+ * Decides when to ask for the status again. What the page waits for is said only where the status
+ * knows of all answers (`settled`), and the server has no item for us.
+ */
+async function statusCame(status, before, settled) {
+  if (deck.card || !ready) {
+    if (status?.round !== before?.round) fill();
+    return progress.busy ? WAITING_PAUSE : USUAL_PAUSE;
+  }
+  const asks = status?.remaining > 0 || currentTrouble();
+  const offered = asks ? await lease(AHEAD[view] + outbox.size) : 0;
+  const sure = settled && offered === 0;
+  if (!deck.card && sure) waitsFor = reason(status);
+  drawWaiting();
+  return sure && asks ? USUAL_PAUSE : WAITING_PAUSE;
+}
+
+function drawWaiting() {
+  const trouble = currentTrouble();
+  at("trouble").hidden = !trouble || !deck.card;
+  if (!trouble) {
+    if (!deck.card) drawReason(waitsFor);
+    return;
+  }
+  const { title, text } = trouble;
+  at("trouble-title").textContent = `${title}.`;
+  at("trouble-text").textContent = `${text} ${keptWords(outbox.size, true)}`;
+  if (!deck.card) drawReason({ title, text: `${text} ${keptWords(outbox.size, false)}`, share: undefined });
+}
+
+/** The last item is answered, or none has come yet. */
+function ranOut() {
+  waitsFor = NOTHING;
+  clearTimeout(blank);
+  blank = setTimeout(() => {
+    if (waitsFor === NOTHING) waitsFor = UNKNOWN;
+    drawWaiting();
+  }, BLANK);
+  progress.again(0);
 }
 
 function draw() {
@@ -145,15 +186,15 @@ function draw() {
   at("skip").setAttribute("aria-disabled", String(!card));
   at("view").querySelector("span").textContent = view === "one" ? "Grid" : "One";
   classes.draw(card);
-  if (!card) drawReason(progress.status);
-  else if (view === "one") drawOne(at("one"), card);
-  else grid.draw(deck.page(), card);
+  if (card && view === "one") drawOne(at("one"), card);
+  else if (card) grid.draw(deck.page(), card);
   if (card !== shownCard) {
     shownCard = card;
     shownAt = performance.now();
     at("stage").dataset.item = card?.id ?? "";
-    if (!card) progress.again(0);
+    if (!card) ranOut();
   }
+  drawWaiting();
 }
 
 function drawGuess(card, guess) {
@@ -175,6 +216,7 @@ function drawReplaced(card, before) {
 
 function drawSaved() {
   const { size, stuck } = outbox;
+  drawWaiting();
   at("saved").textContent = stuck ? `${size} kept here until the server answers` : size ? "Saving…" : "All saved";
   at("saved").dataset.state = stuck ? "stuck" : size ? "sending" : "saved";
 }
@@ -218,6 +260,7 @@ function pressed(event) {
 }
 
 function wire() {
+  onTrouble(drawWaiting);
   document.addEventListener("keydown", pressed);
   at("undo").addEventListener("click", undo);
   at("skip").addEventListener("click", () => answer({ skip: true }));

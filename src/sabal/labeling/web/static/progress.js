@@ -1,6 +1,7 @@
 // Where the project is: asked for again and again, and drawn.
 
 import { get } from "./api.js";
+import { currentTrouble, onTrouble } from "./connection.js";
 
 const NEWS_LASTS = 8000;
 const WORDS = {
@@ -16,14 +17,20 @@ const BUSY = ["features", "training", "choosing"];
 export class Progress {
   status = null;
   #changed;
+  #settled;
   #since = 0;
   #news = "";
   #timer = null;
   #asking = false;
 
-  /** changed: called with the new status and the one before. */
-  constructor(changed) {
+  /**
+   * changed: called with the new status, the one before, and whether `settled` was true when the
+   * question was asked; gives the pause until the next one.
+   */
+  constructor(changed, settled) {
     this.#changed = changed;
+    this.#settled = settled;
+    onTrouble(() => this.draw());
     document.addEventListener("visibilitychange", () => this.again(0));
   }
 
@@ -48,16 +55,19 @@ export class Progress {
     this.#asking = true;
     const before = this.status;
     const counted = this.#since;
+    let settled = this.#settled();
     try {
       this.status = await get("/api/status");
       this.#since -= counted;
       if (before && (this.status.round ?? -1) > (before.round ?? -1)) this.#tellRound();
     } catch {
-      // The outbox shows that the server is away; the next question may find it again.
+      // The page says that the server is away; the next question may find it again.
+      settled = false;
     }
-    this.#asking = false;
     this.draw();
-    this.again(this.#changed(this.status, before));
+    const pause = await this.#changed(this.status, before, settled);
+    this.#asking = false;
+    this.again(pause);
   }
 
   #tellRound() {
@@ -84,6 +94,12 @@ export class Progress {
     bar("budget-bar", status.labeled, status.budget);
     put("budget-text", `${status.labeled} of ${status.budget}`);
     const pill = document.getElementById("training");
+    const trouble = currentTrouble();
+    if (trouble) {
+      pill.dataset.state = "failed";
+      pill.textContent = trouble.title;
+      return;
+    }
     pill.dataset.state = this.busy ? "busy" : status.training;
     const share = status.training === "features" ? ` ${Math.round(100 * status.progress)} %` : "";
     pill.textContent = this.#news && !this.busy ? this.#news : WORDS[status.training] + share;

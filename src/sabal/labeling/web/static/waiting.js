@@ -1,8 +1,7 @@
 // What the page says when there is nothing to answer.
 
-/** Title, text, share done (null: no bar, undefined: unknown) and whether all is over. */
+/** What is known to be so: title, text, share done (null: no bar, undefined: unknown), all over. */
 export function reason(status) {
-  if (!status) return { title: "Opening the project…", text: "", share: undefined };
   if (status.training === "failed") {
     return {
       title: "Learning failed",
@@ -49,9 +48,23 @@ export function reason(status) {
   };
 }
 
-/** Put the reason on the page. */
-export function drawReason(status) {
-  const { title, text, share, over } = reason(status);
+/** What is said until the server has told what is so. */
+export const UNKNOWN = { title: "One moment…", text: "Asking the server for items.", share: undefined };
+
+/** Nothing: what is not known yet is not said, and most of the time the next item comes first. */
+export const NOTHING = { title: "", text: "", share: null };
+
+/** What becomes of answers that are kept here while the server is in trouble. */
+export function keptWords(kept, open) {
+  const sent = kept === 1 ? "1 answer is kept in this browser and is" : `${kept} answers are kept in this browser and are`;
+  const safe = kept
+    ? `${sent} sent once the server can store answers again, even if you close this page and come back later.`
+    : "All your answers are stored.";
+  return `${safe} ${open ? "You can go on labelling." : "The page goes on by itself."}`;
+}
+
+/** Put a reason on the page: of `reason`, or any other {title, text, share}. */
+export function drawReason({ title, text, share, over }) {
   document.getElementById("message-title").textContent = title;
   document.getElementById("message-text").textContent = text;
   document.getElementById("message-link").hidden = !over;
