@@ -74,3 +74,54 @@ for name in ("csv", "jsonl", "parquet"):
     )
     assert answer.stdout.count("refused") == 3, answer.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_batch_is_its_row_numbers_wherever_numbers_are_expected():
+    chosen = selection()
+    assert list(chosen) == chosen.indices.tolist()
+    assert all(type(row) is int for row in chosen)
+    np.testing.assert_array_equal(np.asarray(chosen), chosen.indices)
+    assert np.asarray(chosen, dtype=np.float32).dtype == np.float32
+    np.testing.assert_array_equal(np.arange(100, 115)[chosen], 100 + chosen.indices)
+    copied = np.array(chosen)
+    copied[:] = -1
+    assert (chosen.indices >= 0).all()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_a_batch_as_a_table(library):
+    chosen = selection(ids=[f"item-{k}" for k in range(15)])
+    columns = chosen.to_frame(library)
+    columns = {name: list(map(str, columns[name].to_numpy())) for name in columns_of(columns)}
+    rows = chosen.rows()
+    assert columns["id"] == [row["id"] for row in rows]
+    assert columns["index"] == [str(k) for k in chosen]
+    assert columns["rank"] == [str(row["rank"]) for row in rows]
+    assert [float(text) for text in columns["weight"]] == [row["weight"] for row in rows]
+    assert list(columns) == ["id", "index", "rank", "weight", "score"]
+
+
+def columns_of(table):
+    return table.column_names if hasattr(table, "column_names") else list(table.columns)
+
+
+def test_an_unknown_library_is_refused():
+    with pytest.raises(sabal.SabalError, match="pandas, polars, pyarrow"):
+        selection().to_frame("excel")
+
+
+@pytest.mark.parametrize("budget", [1, 5, 1000])
+def test_a_batch_is_shown_in_a_few_lines(budget):
+    features = np.random.default_rng(0).normal(size=(1000, 3))
+    ids = [f"<b>{'long' * 40}</b> {k}" for k in range(1000)]
+    chosen = sabal.select(budget, features=features, ids=ids, random_state=0)
+    lines = repr(chosen).splitlines()
+    assert lines[0] == f"Selection of {budget:,} items by 'sabal', seed 0"
+    assert len(lines) <= 6
+    assert max(map(len, lines)) <= 110
+    assert "random batch" in repr(chosen)
+    page = chosen._repr_html_()
+    assert "<b>long" not in page
+    assert "&lt;b&gt;long" in page
+    assert page.count("<tr>") == min(budget, 5) + 1
+    assert ("more" in page) == (budget > 5)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any
 from sabal.core.checks import RandomState, check_budget, generator, seed_of
 from sabal.core.memory import shown_bytes
 from sabal.errors import InputError
-from sabal.pools.opening import open_pool
+from sabal.pools.opening import PoolLike, open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
+from sabal.pools.tables import Columns, index_ids, is_table, table_arrays
 from sabal.predictions.from_estimator import EstimatorPrediction
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy
@@ -22,7 +23,7 @@ from sabal.strategies.registry import make_strategy, plain_options, strategies
 
 def select(
     budget: int,
-    pool: Pool | None = None,
+    pool: Pool | Any = None,
     *,
     features: Part = None,
     logits: Part = None,
@@ -36,21 +37,22 @@ def select(
     strategy: str | Strategy = "sabal",
     ids: Any = None,
     labeled_features: Part = None,
+    columns: Columns | None = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> Selection:
     """Choose `budget` items to label from a pool, by what a model says of them.
 
     Arrays have one row per item and come from NumPy, PyTorch or any library that follows the array
-    API standard; nothing is changed in place.
+    API standard; data frames and columns of lists are converted. Nothing is changed in place.
 
     Parameters
     ----------
     budget : int
         How many items to choose.
-    pool : Pool, optional
-        A pool that is there already, for instance the outputs of `sabal.models.pool_outputs`, in
-        place of arrays.
+    pool : Pool or table, optional
+        In place of arrays, a pool that is there already, for instance the outputs of
+        `sabal.models.pool_outputs`; or a table, as in `select_pool`.
     features : array of shape (n, d), optional
         What the model's last layer sees.
     logits, probs : array of shape (n, classes), optional
@@ -71,9 +73,12 @@ def select(
         A name out of `sabal strategies`, or a strategy of your own; arrays that it does not need
         are left alone.
     ids : sequence, optional
-        Names of the items, for the exported files.
+        Names of the items, for the exported files; by default the index of a pandas frame, or row
+        numbers.
     labeled_features : array of shape (m, d), optional
         Features of what is labelled already.
+    columns : mapping, optional
+        The columns of each array in a table, as in `select_pool`.
     random_state : int or numpy.random.Generator, optional
         Decides every draw; with None a seed is drawn, and reported.
     **options
@@ -98,11 +103,22 @@ def select(
         "labeled_features": labeled_features,
         "ids": ids,
     }
+    if is_table(pool):
+        pool, arrays = None, _with_table(arrays, table_arrays(pool, columns))
+    elif columns is not None:
+        raise InputError("a table where there is `columns`", "none", "pass the table as the pool")
     if pool is None:
+        if arrays["ids"] is None:
+            arrays["ids"] = index_ids(*arrays.values())
         pool = ArrayPool(**arrays, loss=loss).check()
     else:
         _check_alone(pool, arrays)
     return choose(pool, budget, strategy, random_state, options)
+
+
+def _with_table(arrays: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a table and those that were given beside it, which take precedence."""
+    return {**arrays, **table, **{name: each for name, each in arrays.items() if each is not None}}
 
 
 def _check_alone(pool: Any, arrays: Mapping[str, Any]) -> None:
@@ -115,16 +131,18 @@ def _check_alone(pool: Any, arrays: Mapping[str, Any]) -> None:
             fix = "pass the budget first"
         elif isinstance(pool, AbstractContextManager):
             fix = "open it: with sabal.pools.open_pool(...) as pool"
-        raise InputError("a pool as the second argument", type(pool).__name__, fix)
+        raise InputError("a pool or a table as the second argument", type(pool).__name__, fix)
     for name, array in arrays.items():
         if array is not None:
             raise InputError("a pool, or arrays", f"a pool and `{name}`", "pass one of them")
 
 
 def select_pool(
-    source: str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]],
+    source: PoolLike,
     budget: int,
     *,
+    columns: Columns | None = None,
+    loss: str = "softmax",
     strategy: str | Strategy = "sabal",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
@@ -136,21 +154,28 @@ def select_pool(
     threads: int = 1,
     **options: Any,
 ) -> Selection:
-    """Choose `budget` items to label from a pool on disk, in chunks, or on a Ray cluster.
+    """Choose `budget` items to label from a pool on disk, in a table or on a Ray cluster.
 
     The batch is the same wherever the pool is, with as many BLAS threads: the digits of a product
     of matrices depend on how many there are.
 
     Parameters
     ----------
-    source : path, mapping, or iterable of mappings
-        A pool file or folder (.npz, .parquet, a folder of .parquet or .npy); arrays by name; or
-        chunks, each a mapping from `features`, `probs`, `id` and so on to arrays of equal length.
+    source : path, mapping, table or iterable of chunks
+        A pool file or folder (.npz, .parquet, a folder of .parquet or .npy); arrays by name; a
+        pandas or polars DataFrame, an Arrow table, dataset or record-batch reader, or whatever
+        else streams Arrow data (DuckDB, Hugging Face datasets, Daft, Spark); or chunks, each a
+        mapping from `features`, `probs`, `id` and so on to arrays of equal length, or a table.
         On a cluster also a URL of Parquet files (s3://...); a path is one that every machine can
         read, and chunks cannot be had there.
     budget : int
         How many items to choose.
-    strategy, random_state, **options
+    columns : mapping, optional
+        The columns of each array in a table: a column of lists, or a list of columns with a number
+        each, for instance ``{"features": "embedding", "probs": ["cat", "dog"], "id": "path"}``. By
+        default columns are called as the arrays are; a table of numbers only is all features. The
+        index of a pandas frame gives the ids if there is no column `id`.
+    loss, strategy, random_state, **options
         As in `select`.
     memory : int or str, optional
         What the selection may take, for instance "2GiB" (on a cluster, each worker); a larger pool
@@ -177,6 +202,8 @@ def select_pool(
     make_strategy(strategy, plain_options(options))
     with open_pool(
         source,
+        columns=columns,
+        loss=loss,
         memory=memory,
         scratch=scratch,
         labeled_features=labeled_features,
@@ -232,6 +259,7 @@ def query(
     """
     make_strategy(strategy, plain_options(options))
     said = EstimatorPrediction(estimator, X_pool, X_labeled, y_labeled, features, labeled_features)
+    ids = index_ids(X_pool) if ids is None else ids
     pool = ArrayPool(size=said.size, ids=ids, **said.arrays())
     selection = choose(pool, budget, strategy, random_state, options)
     return replace(selection, evidence={**selection.evidence, **said.notes})

@@ -6,24 +6,31 @@ import csv
 import io
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sabal.core.checks import check_choice
 from sabal.core.extras import import_optional
 from sabal.core.files import is_stream, write_text_whole, write_whole
 from sabal.errors import FileError
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
+SHOWN_ROWS = 5  # items that are shown in a terminal or a notebook
+SHOWN_WARNINGS = 2
+MAX_SHOWN = 90  # characters of a line
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection:
     """A batch of distinct items of a pool, in order of rank.
+
+    A batch iterates over its row numbers, and `numpy.asarray(batch)` returns them.
 
     Attributes
     ----------
@@ -54,8 +61,53 @@ class Selection:
     def __len__(self) -> int:
         return len(self.indices)
 
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.indices.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.indices, dtype=dtype, copy=copy)
+
+    def __repr__(self) -> str:
+        lines = [self._title(), *(f"  {line}" for line in (self._first_ids(), *self._remarks()))]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """Return a table of the first items, for notebooks."""
+        names = ("id", "rank", "weight", "score")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_short(row[name]))}</td>" for name in names) + "</tr>"
+            for row in self._rows(SHOWN_ROWS)
+        )
+        left = len(self) - SHOWN_ROWS
+        more = [f"... and {left:,} more"] if left > 0 else []
+        below = "".join(f"<div>{escape(line)}</div>" for line in (*more, *self._remarks()))
+        title = f"<div><b>{escape(self._title())}</b></div>"
+        return f"{title}<table><tr>{head}</tr>{body}</table>{below}"
+
+    def _title(self) -> str:
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return f"Selection of {len(self):,} items by {self.strategy!r}{seed}"
+
+    def _first_ids(self) -> str:
+        ids = ", ".join(str(item) for item in self.ids[:SHOWN_ROWS].tolist())
+        return f"ids: {_cut(ids)}{', ...' if len(self) > SHOWN_ROWS else ''}"
+
+    def _remarks(self) -> list[str]:
+        """Return the main figures of the evidence, and the warnings."""
+        found = []
+        if "random_batch" in self.evidence and "objective" in self.evidence:
+            ours, chance = self.evidence["objective"], self.evidence["random_batch"]["objective"]
+            found.append(f"objective: {ours:.4g} (random batch: {chance:.4g}; lower is better)")
+        warnings = self.evidence.get("warnings", [])
+        found += [f"warning: {_cut(message)}" for message in warnings[:SHOWN_WARNINGS]]
+        return found
+
     def rows(self) -> list[dict[str, Any]]:
         """Return a dictionary per item, with the columns of the exported files."""
+        return self._rows(len(self))
+
+    def _rows(self, count: int) -> list[dict[str, Any]]:
         return [
             {
                 "id": _as_text(self.ids[k].item()),
@@ -65,8 +117,34 @@ class Selection:
                 "strategy": self.strategy,
                 "seed": self.seed,
             }
-            for k in range(len(self))
+            for k in range(min(count, len(self)))
         ]
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """Return the batch as a table with a row per item.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"}
+            The library of the table.
+
+        Returns
+        -------
+        table
+            With the columns `id`, `index` (the row in the pool), `rank`, `weight` and `score`.
+        """
+        check_choice(library, "library", ("pandas", "polars", "pyarrow"))
+        columns = {
+            "id": self.ids,
+            "index": self.indices,
+            "rank": np.arange(1, len(self) + 1),
+            "weight": self.weights,
+            "score": self.scores,
+        }
+        module = import_optional(library, "tables", "to return a table")
+        if library == "pyarrow":
+            return module.table(columns)
+        return module.DataFrame(columns)
 
     def to_csv(self, path: str | Path) -> Path:
         """Write the batch as CSV with a header."""
@@ -115,6 +193,15 @@ class Selection:
             ".parquet": self.to_parquet,
         }
         return writers[check_destination(path)](path)
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else _cut(str(value))
 
 
 def _as_text(item: Any) -> Any:

@@ -122,6 +122,8 @@ def _unwrapped(value: Any, name: str) -> Array:
         raise InputError(
             f"`{name}` as a rectangular array of numbers", str(error), "make every row equally long"
         ) from None
+    if array.dtype.kind == "O" and array.ndim == 1:
+        array = _stacked(array, name)
     if array.dtype.kind == "O" and hasattr(value, "to_numpy"):
         array = _from_nullable_frame(value, array)
     if array.dtype.kind not in "biuf":
@@ -131,6 +133,21 @@ def _unwrapped(value: Any, name: str) -> Array:
             "convert it to float32 or float64",
         )
     return array
+
+
+def _stacked(column: np.ndarray, name: str) -> np.ndarray:
+    """Convert a column of equally long (nested) lists, as data frames have them."""
+    if not all(hasattr(row, "__len__") and not isinstance(row, str | bytes) for row in column):
+        return column
+    rows = [np.asarray(row) for row in column]
+    rows = [_stacked(row, name) if row.dtype.kind == "O" and row.ndim == 1 else row for row in rows]
+    if len({row.shape for row in rows}) > 1:
+        raise InputError(
+            f"`{name}` as a rectangular array of numbers",
+            "lists of different lengths",
+            "make every row equally long",
+        )
+    return np.stack(rows) if rows else column
 
 
 def _from_nullable_frame(frame: Any, otherwise: np.ndarray) -> np.ndarray:

@@ -16,53 +16,64 @@ from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import PER_ITEM, Contents, contents_of
 from sabal.pools.scratch import Scratch, removed_on_error
 from sabal.pools.sinks import Numbers, Sink, Strings
+from sabal.pools.tables import Columns, chunk_of_table, is_table
 
 KINDS = {"bool": "true or false", "integral": "whole numbers", "real floating": "numbers"}
 
 
 def pool_of_chunks(
-    chunks: Iterable[Mapping[str, Array]],
+    chunks: Iterable[Any],
     *,
     memory: int | str | None = None,
     scratch: str | Path | None = None,
+    columns: Columns | None = None,
+    loss: str = "softmax",
 ) -> Contents:
     """Return a pool of NumPy arrays made of chunks.
 
     Parameters
     ----------
-    chunks : iterable of mapping
+    chunks : iterable of mappings or tables
         Some rows of every array, by name, in the order of the pool. The arrays may be of any
-        library. They are copied, so a buffer may be reused for the next chunk.
+        library. They are copied, so a buffer may be reused for the next chunk. Tables are record
+        batches of Arrow or data frames.
     memory : int or str, optional
         Bytes (or "2GB") that work on the pool may take. A pool of more than a quarter of it is
         written to disk as it arrives; by default everything stays in memory.
     scratch : path, optional
         The folder to write it to; the system's temporary folder by default.
+    columns : mapping, optional
+        The columns of each array, if the chunks are tables; see `sabal.select_pool`.
+    loss : str
+        The loss of the prediction, as in `ArrayPool`.
     """
     granted = None if memory is None else parse_bytes(memory)
     with removed_on_error(Scratch(scratch)) as folder:
-        pool = _PoolBuilder(folder, None if granted is None else granted // SHARE)
+        pool = _PoolBuilder(folder, None if granted is None else granted // SHARE, columns)
         for number, chunk in enumerate(chunks):
             pool.add(number, chunk)
-        return contents_of(pool.done(), list(pool.sinks), granted)
+        return contents_of(pool.done(), list(pool.sinks), granted, loss)
 
 
 class _PoolBuilder:
     """Collects the chunks of a pool: in memory up to `limit` bytes, then on disk."""
 
-    def __init__(self, scratch: Scratch, limit: int | None) -> None:
+    def __init__(self, scratch: Scratch, limit: int | None, columns: Columns | None = None) -> None:
         self.sinks: dict[str, Sink] = {}
         self._kinds: dict[str, str] = {}
         self._scratch = scratch
         self._limit = limit
+        self._columns = columns
         self._held = 0
         self._spilled = False
 
-    def add(self, number: int, chunk: Mapping[str, Array]) -> None:
+    def add(self, number: int, chunk: Any) -> None:
         """Check chunk `number` and copy its rows."""
+        if is_table(chunk):
+            chunk = chunk_of_table(chunk, self._columns)
         if not isinstance(chunk, Mapping):
             raise InputError(
-                "chunks that are dicts from names to arrays",
+                "chunks that are dicts from names to arrays, or tables",
                 type(chunk).__name__,
                 'yield for instance {"features": ..., "probs": ...}',
             )

@@ -14,10 +14,14 @@ from sabal.core.arrays import Array, as_array
 from sabal.errors import FileError, InputError
 from sabal.pools.ids import Ids
 from sabal.pools.pool import FILE_ARRAYS, ArrayPool
+from sabal.predictions import Posterior
 
 NAMES = ("id", *FILE_ARRAYS, "labeled_features")
 PER_ITEM = ("id", *FILE_ARRAYS)
 """Arrays with a row per item; `labeled_features` has a row per labelled item."""
+
+UNMISTAKABLE = ("id", "features", *Posterior.checks, "labeled_features")
+"""Names that a similar one is a misspelling of; a column `mean` may be anything."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +70,15 @@ class ArraySpec:
 
 
 def contents_of(
-    arrays: Mapping[str, Any], names: Sequence[str], memory: int | None = None
+    arrays: Mapping[str, Any],
+    names: Sequence[str],
+    memory: int | None = None,
+    loss: str = "softmax",
 ) -> Contents:
     """Return the contents of a pool with these arrays.
 
     `names` are all names in the source, including those that a pool does not use. `memory` is the
-    limit of a selection in bytes; comparing ids takes a share of it.
+    limit of a selection in bytes; comparing ids takes a share of it. `loss` is as in `ArrayPool`.
     """
     parts: dict[str, Any] = {name: array for name, array in arrays.items() if name != "id"}
     ignored = tuple(name for name in names if name not in NAMES)
@@ -79,13 +86,13 @@ def contents_of(
     stored = [array for array in arrays.values() if not isinstance(array, np.ndarray)]
     if not stored:
         listed = None if ids is None else ids.tolist()
-        pool = ArrayPool(**parts, ids=listed)
+        pool = ArrayPool(**parts, ids=listed, loss=loss)
         found = None if listed is None else Ids(np.asarray(listed))
         return Contents(pool, ignored, found, parts)
     if ids is not None:
         ids = Ids(ids)
         ids.check_distinct(memory or 0)
-    pool = ArrayPool(**parts, ids=ids, size=len(stored[0]), memory=memory)
+    pool = ArrayPool(**parts, ids=ids, size=len(stored[0]), memory=memory, loss=loss)
     return Contents(pool, ignored, ids, parts)
 
 
@@ -115,7 +122,7 @@ def check_names(source: str | Path, names: Sequence[str], found: Collection[str]
     """Raise if a pool has none of the expected arrays, or a name that looks misspelt."""
     for name in names:
         # Leaving out `feature` or `ids` would choose without them.
-        meant = difflib.get_close_matches(name.lower(), NAMES, n=1, cutoff=0.8)
+        meant = difflib.get_close_matches(name.lower(), UNMISTAKABLE, n=1, cutoff=0.8)
         if name not in NAMES and meant and meant[0] not in names:
             raise FileError(
                 f"arrays named {', '.join(NAMES)} in {source}",

@@ -1,4 +1,4 @@
-"""Open a pool in memory, on disk, in chunks or on a cluster."""
+"""Open a pool in memory, on disk, in a table, in chunks or on a cluster."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from sabal.core.checks import check_choice
 from sabal.core.memory import parse_bytes
 from sabal.errors import InputError
 from sabal.pools.chunks import pool_of_chunks
+from sabal.pools.contents import Contents
 from sabal.pools.pool import ArrayPool, Part, Pool
 from sabal.pools.pool_files import read_pool
+from sabal.pools.tables import Columns, is_table, table_arrays, table_chunks
 
 ENGINES = ("local", "ray")
 
-PoolLike = str | Path | Mapping[str, Any] | Iterable[Mapping[str, Any]]
+PoolLike = str | Path | Mapping[str, Any] | Iterable[Any] | Any
+"""A path, arrays by name, a table (see `sabal.pools.tables`), or chunks."""
 
 
 @contextmanager
 def open_pool(
     source: PoolLike,
     *,
+    columns: Columns | None = None,
+    loss: str = "softmax",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     labeled_features: Part = None,
@@ -38,7 +43,7 @@ def open_pool(
         from sabal.pools.ray.opening_on_ray import open_on_ray
 
         with open_on_ray(
-            source,
+            _for_cluster(source, columns, loss),
             memory=memory,
             scratch=scratch,
             labeled_features=labeled_features,
@@ -54,19 +59,47 @@ def open_pool(
             "engine='local'",
             "pass engine='ray', or leave them out",
         )
-    yield _open_here(source, memory, scratch).with_labeled(labeled_features).check()
+    contents = read_contents(source, memory=memory, scratch=scratch, columns=columns, loss=loss)
+    yield contents.pool.with_labeled(labeled_features).check()
 
 
-def _open_here(source: PoolLike, memory: int | str | None, scratch: str | Path | None) -> ArrayPool:
+def read_contents(
+    source: PoolLike,
+    *,
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    columns: Columns | None = None,
+    loss: str = "softmax",
+) -> Contents:
+    """Read a pool of any kind into this process; the parameters are those of `select_pool`."""
     limit = None if memory is None else parse_bytes(memory)
+    table = is_table(source)
+    if table:
+        source = table_chunks(source, columns)
+    elif columns is not None and isinstance(source, str | Path | Mapping):
+        raise InputError("a table where there is `columns`", type(source).__name__, "leave it out")
     if isinstance(source, str | Path):
-        return read_pool(source, memory=limit, scratch=scratch).pool
+        return read_pool(source, memory=limit, scratch=scratch, loss=loss)
     if isinstance(source, Mapping):
-        return ArrayPool(**{"ids" if name == "id" else name: part for name, part in source.items()})
+        named = {"ids" if name == "id" else name: part for name, part in source.items()}
+        return Contents(ArrayPool(**{"loss": loss, **named}), ())
     if not isinstance(source, Iterable):
         raise InputError(
-            "a pool as a path, arrays by name, or chunks",
+            "a pool as a path, arrays by name, a table, or chunks",
             type(source).__name__,
             "pass the pool first, and then the budget",
         )
-    return pool_of_chunks(source, memory=limit, scratch=scratch).pool
+    return pool_of_chunks(
+        source, memory=limit, scratch=scratch, columns=None if table else columns, loss=loss
+    )
+
+
+def _for_cluster(source: PoolLike, columns: Columns | None, loss: str) -> PoolLike:
+    """Return what workers can read: a table as arrays of this process."""
+    if loss != "softmax":
+        raise InputError("loss='softmax' on a cluster", repr(loss), "leave out engine='ray'")
+    if is_table(source):
+        return table_arrays(source, columns)
+    if columns is not None:
+        raise InputError("a table where there is `columns`", type(source).__name__, "leave it out")
+    return source

@@ -151,11 +151,13 @@ class ParquetPool:
                     return
 
 
-def to_array(column: Any, name: str, source: Path) -> np.ndarray:
-    """Return a Parquet column of numbers, strings or equally long (nested) lists as an array."""
+def to_array(column: Any, name: str, source: str | Path) -> np.ndarray:
+    """Return an Arrow column of numbers, strings or equally long (nested) lists as an array."""
     import pyarrow as pa
 
-    values = column
+    if hasattr(column, "to_numpy_ndarray") and not column.null_count:
+        return np.asarray(column.to_numpy_ndarray())  # tensors of one shape
+    values = column = getattr(column, "storage", column)  # of an extension type
     shape = [len(values)]
     while pa.types.is_nested(values.type):
         no_list = pa.types.is_struct(values.type) or pa.types.is_map(values.type)
@@ -176,7 +178,7 @@ def to_array(column: Any, name: str, source: Path) -> np.ndarray:
     return np.asarray(values.to_numpy(zero_copy_only=False)).reshape(shape)
 
 
-def _check_gaps(values: Any, name: str, source: Path) -> None:
+def _check_gaps(values: Any, name: str, source: str | Path) -> None:
     if values.null_count:
         raise FileError(
             f"column `{name}` of {source} without gaps",
@@ -185,7 +187,7 @@ def _check_gaps(values: Any, name: str, source: Path) -> None:
         )
 
 
-def _ragged(name: str, source: Path) -> FileError:
+def _ragged(name: str, source: str | Path) -> FileError:
     return FileError(
         f"lists of one length in column `{name}` of {source}",
         "lists of different lengths",

@@ -52,8 +52,8 @@ Part = Array | Callable[[], Array] | None
 Question = Callable[..., Any]
 """A function of a shard and further arguments; it must be picklable by name."""
 
-FILE_ARRAYS = ("features", *Posterior.checks)
-"""The arrays of a pool file; other losses have other arrays."""
+FILE_ARRAYS = ("features", *ARRAYS)
+"""The arrays of a pool file or table, of any loss."""
 
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 """What `ArrayPool.uncertainty` may be asked for by an option."""

@@ -53,6 +53,7 @@ def read_pool(
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     rows: range | tuple[int, int] | None = None,
+    loss: str = "softmax",
 ) -> Contents:
     """Read a pool from a file or folder.
 
@@ -68,22 +69,24 @@ def read_pool(
         default. Its content is removed with the pool.
     rows : range or tuple, optional
         The first row to read, and the row after the last.
+    loss : str
+        The loss of the prediction, as in `ArrayPool`.
     """
     source = _open(Path(path))
     granted = None if memory is None else parse_bytes(memory)
     if granted is None and rows is None:
-        return _whole(source)
+        return _whole(source, loss)
     specs = source.specs()
     items = _items(source, specs)
     if not items:
-        return _whole(source)
+        return _whole(source, loss)
     size = check_same_items(**items)
     start, stop = _range(rows, size)
     count = stop - start
     needed = sum(spec.nbytes for spec in items.values()) * count // max(1, size)
     stored = granted is not None and needed > granted // SHARE
     if not stored and rows is None:
-        return _whole(source)
+        return _whole(source, loss)
     with removed_on_error(Scratch(scratch)) as folder:
         spilled = sum(spec.spilled for spec in items.values()) * count // max(1, size)
         with folder.filling(spilled if stored else 0):
@@ -91,7 +94,7 @@ def read_pool(
         if "labeled_features" in specs:
             everything = Wanted(0, specs["labeled_features"].shape[0], False, folder)
             arrays |= source.read(["labeled_features"], everything)
-        return contents_of(arrays, source.names, granted)
+        return contents_of(arrays, source.names, granted, loss)
 
 
 def pool_size(path: str | Path) -> int:
@@ -107,10 +110,10 @@ def pool_size(path: str | Path) -> int:
     return check_same_items(**items)
 
 
-def _whole(source: PoolReader) -> Contents:
+def _whole(source: PoolReader, loss: str) -> Contents:
     arrays = source.whole()
     check_names(source.path, source.names, arrays)
-    return contents_of(arrays, source.names)
+    return contents_of(arrays, source.names, loss=loss)
 
 
 def _items(source: PoolReader, specs: dict[str, ArraySpec]) -> dict[str, ArraySpec]:
