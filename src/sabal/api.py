@@ -12,9 +12,9 @@ from typing import Any
 from sabal.core.checks import RandomState, check_budget, generator, seed_of
 from sabal.core.memory import shown_bytes
 from sabal.errors import InputError
+from sabal.pools.frames import Columns, index_ids, is_table, table_arrays
 from sabal.pools.opening import PoolLike, open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
-from sabal.pools.tables import Columns, index_ids, is_table, table_arrays
 from sabal.predictions.from_estimator import EstimatorPrediction
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy

@@ -14,9 +14,9 @@ from sabal.core.checks import check_same_items
 from sabal.core.memory import SHARE, parse_bytes
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import PER_ITEM, Contents, contents_of
+from sabal.pools.frames import Columns, chunk_of_table, is_table
 from sabal.pools.scratch import Scratch, removed_on_error
 from sabal.pools.sinks import Numbers, Sink, Strings
-from sabal.pools.tables import Columns, chunk_of_table, is_table
 
 KINDS = {"bool": "true or false", "integral": "whole numbers", "real floating": "numbers"}
 

@@ -12,14 +12,14 @@ from sabal.core.memory import parse_bytes
 from sabal.errors import InputError
 from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import Contents
+from sabal.pools.frames import Columns, is_table, table_arrays, table_chunks
 from sabal.pools.pool import ArrayPool, Part, Pool
 from sabal.pools.pool_files import read_pool
-from sabal.pools.tables import Columns, is_table, table_arrays, table_chunks
 
 ENGINES = ("local", "ray")
 
 PoolLike = str | Path | Mapping[str, Any] | Iterable[Any] | Any
-"""A path, arrays by name, a table (see `sabal.pools.tables`), or chunks."""
+"""A path, arrays by name, a table (see `sabal.pools.frames`), or chunks."""
 
 
 @contextmanager
