@@ -250,7 +250,7 @@ def test_the_columns_of_an_export(tmp_path):
     store = labelled_store(tmp_path, KEYS, CLASSES)
     lines = [json.loads(line) for line in export_bytes(store, "jsonl").splitlines()]
     assert list(lines[0]) == [
-        "id", "label", "annotator", "round", "weight", "time", "action", "role",
+        "id", "label", "annotator", "round", "weight", "time", "action", "role", "decides",
     ]  # fmt: skip
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     labels = {line["id"]: line["label"] for line in lines if line["action"] == "label"}

@@ -338,3 +338,44 @@ def test_mistakes_are_one_line_on_stderr_and_exit_2(run, project, texts, tmp_pat
         assert len(answer.stderr.strip().splitlines()) == 1, (mistake, answer.stderr)
         assert not (tmp_path / "new" / "sabal.toml").exists(), mistake
     assert (project / "sabal.toml").read_bytes() == before
+
+
+# People
+
+
+def test_people_get_links_that_are_shown_once(run, texts, tmp_path):
+    folder = tmp_path / "p"
+    run("init", folder, "--data", texts, "--text-column", "body", "--classes", "sport,food")
+    assert "Nobody has a personal link" in run("people", folder).stdout
+    made = run("people", folder, "add", "Ann")
+    assert "nobody leads the project yet" in made.stderr
+    token = made.stdout.strip().split("token=")[1]
+    made = json.loads(run("people", folder, "add", "Lea", "--role", "lead", "--json").stdout)
+    assert made["link"].endswith(f"/login?token={made['token']}")
+    with Project.open(folder) as project:
+        assert project.store.person_with(token).name == "Ann"
+        assert project.store.person_with(made["token"]).role == "lead"
+    listed = run("people", folder, "list").stdout
+    assert listed.splitlines() == ["annotator  Ann", "lead       Lea"]
+    assert "token" not in listed
+    renewed = run("people", folder, "renew", "Ann", "--role", "reader").stdout
+    assert token not in renewed
+    run("people", folder, "remove", "Lea")
+    found = json.loads(run("people", folder, "--json").stdout)
+    assert found == [{"name": "Ann", "role": "reader"}]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("add",),
+        ("list", "Ann"),
+        ("promote", "Ann"),
+        ("remove", "Ann"),
+        ("add", "Ann", "--role", "x"),
+    ],
+)
+def test_people_who_cannot_be_are_refused(run, texts, tmp_path, arguments):
+    folder = tmp_path / "p"
+    run("init", folder, "--data", texts, "--text-column", "body", "--classes", "sport,food")
+    assert "expected" in run("people", folder, *arguments, code=2).stderr

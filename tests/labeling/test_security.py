@@ -281,16 +281,16 @@ def test_who_guesses_has_to_wait_and_others_do_not():
     now = [0.0]
     gate = TokenGate(TOKEN, clock=lambda: now[0])
     for guess in range(MAX_WRONG):
-        assert gate.check("there", f"guess {guess}") is Verdict.WRONG
-    assert gate.check("there", "one more") is Verdict.WAIT
-    assert gate.check("there", TOKEN) is Verdict.WAIT  # or waiting would tell nothing
-    assert gate.check("elsewhere", TOKEN) is Verdict.RIGHT
+        assert gate.check("there", f"guess {guess}").verdict is Verdict.WRONG
+    assert gate.check("there", "one more").verdict is Verdict.WAIT
+    assert gate.check("there", TOKEN).verdict is Verdict.WAIT  # or waiting would tell nothing
+    assert gate.check("elsewhere", TOKEN).verdict is Verdict.RIGHT
     now[0] += WINDOW_SECONDS
-    assert gate.check("there", TOKEN) is Verdict.RIGHT
+    assert gate.check("there", TOKEN).verdict is Verdict.RIGHT
     # A page with an old cookie asks again and again: that is one guess.
     for _ in range(10 * MAX_WRONG):
-        assert gate.check("there", "old cookie") is Verdict.WRONG
-    assert gate.check("there", TOKEN) is Verdict.RIGHT
+        assert gate.check("there", "old cookie").verdict is Verdict.WRONG
+    assert gate.check("there", TOKEN).verdict is Verdict.RIGHT
     for number in range(MAX_ADDRESSES + 10):
         gate.check(str(number), "wrong")
     assert len(gate._wrong) == MAX_ADDRESSES

@@ -709,14 +709,15 @@ def test_migrations_are_recorded_and_applied_once(tmp_path, monkeypatch):
     path = tmp_path / "s.db"
     open_store(path).close()
     applied = []
-    step = migrations.Migration(2, "a column more", lambda connection: applied.append(1))
+    step = migrations.Migration(99, "a column more", lambda connection: applied.append(1))
     monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
     for _ in range(2):
         Store.open(path).close()
     assert applied == [1]
     with sqlite3.connect(path) as connection:
         rows = connection.execute("SELECT number, name FROM migrations ORDER BY 1").fetchall()
-    assert rows == [(1, "first tables"), (2, "a column more")]
+    assert rows[0] == (1, "first tables")
+    assert rows[-1] == (99, "a column more")
     monkeypatch.undo()
     with pytest.raises(FileError, match="newer sabal"):
         Store.open(path)
@@ -729,7 +730,7 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path, monkeypatch):
         connection.exec_driver_sql("CREATE TABLE half (x INTEGER)")
         raise RuntimeError("stop")
 
-    step = migrations.Migration(2, "bad", fails)
+    step = migrations.Migration(99, "bad", fails)
     monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
     with pytest.raises(RuntimeError):
         Store.open(path, settings())

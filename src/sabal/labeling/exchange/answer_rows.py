@@ -15,12 +15,17 @@ from sabal.labeling.store.database import as_text
 from sabal.labeling.store.records import CHECK, LABEL, SKIP, TRAIN, ImportedLabel
 from sabal.labeling.store.schema import MAX_INTEGER
 
-COLUMNS = ("id", "label", "annotator", "round", "weight", "time", "action", "role")
-"""The columns of current answers: `action` is label or skip, `role` train or check."""
+COLUMNS = ("id", "label", "annotator", "round", "weight", "time", "action", "role", "decides")
+"""The columns of current answers.
+
+`action` is label or skip, `role` is train or check, and `decides` is yes where the answer settles
+the label of its item, whatever others answered.
+"""
 
 BATCH_COLUMNS = (*COLUMNS, "rank", "content")
 """The columns of open items, where label, annotator, time and action are empty."""
 
+DECIDES = "yes"
 DEFAULT_ANNOTATOR = "import"  # the annotator where a file names none
 MAX_FILE_BYTES = 512 * 2**20  # of an imported file, also uncompressed: it is read as a whole
 RowValues = dict[str, Any]  # the values of a row by column; a missing column is empty
@@ -70,6 +75,7 @@ def answer_in(found: FileRow) -> ImportedLabel | None:
         skip=action == SKIP,
         weight=_weight(found),
         role=_role(found),
+        decides=_decides(found),
     )
 
 
@@ -93,6 +99,13 @@ def _role(found: FileRow) -> str:
     if role not in (TRAIN, CHECK):
         raise found.error(f"`role` as {TRAIN} or {CHECK}", repr(role))
     return role
+
+
+def _decides(found: FileRow) -> bool:
+    value = _text(found, "decides")
+    if value not in (None, DECIDES):
+        raise found.error(f"`decides` as {DECIDES} or nothing", repr(value))
+    return value is not None
 
 
 def _whole(found: FileRow, name: str) -> int | None:

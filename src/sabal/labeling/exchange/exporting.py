@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
-from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, RowValues
+from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, DECIDES, RowValues
 from sabal.labeling.exchange.formats import check_format, write_csv, write_jsonl, write_parquet
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
 from sabal.labeling.store import Store
@@ -51,6 +51,8 @@ def _answer_rows(store: Store) -> list[RowValues]:
         *({**vars(answer), "action": LABEL} for answer in store.labels()),
         *({**vars(answer), "action": SKIP} for answer in store.skipped()),
     ]
+    for answer in answers:
+        answer["decides"] = DECIDES if answer["decides"] else None
     return sorted(answers, key=lambda row: (row["time"], row["id"], row["annotator"]))
 
 

@@ -19,7 +19,12 @@ from sabal.labeling.exchange.formats import parse_json
 
 LOCAL_FILES = "/data/local-files/?d="  # where a Label Studio server serves local files
 CONTROL = "label"  # the name of the choices in the labelling interface
-OWN_KEYS = ("annotator", "round", "time")  # the keys under `sabal` in an exported annotation
+OWN_KEYS = (
+    "annotator",
+    "round",
+    "time",
+    "decides",
+)  # the keys under `sabal` in an exported annotation
 
 
 def label_config(classes: Sequence[str], kind: str) -> str:
@@ -139,7 +144,7 @@ def _annotation(row: RowValues) -> dict[str, Any]:
         "was_cancelled": row["action"] == "skip",
         # By default Label Studio takes the annotations of an imported task as ground truth.
         "ground_truth": False,
-        "sabal": {name: row[name] for name in OWN_KEYS},
+        "sabal": {name: row[name] for name in OWN_KEYS if row.get(name) is not None},
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import uuid
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +12,8 @@ import sqlalchemy as sa
 
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.labeling.store import leases, schema
-from sabal.labeling.store.current_answers import is_current
+from sabal.labeling.store.current_answers import is_current, is_decision
+from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import LABEL, SKIP, UNDO, Answer, Submission, check_name
 from sabal.labeling.store.store_base import StoreBase, StoreSettings
 
@@ -24,15 +27,30 @@ class AnswerStore(StoreBase):
 
     def submit(self, given: Submission) -> Answer:
         """Store a label or a skip durably; the same submission again returns the stored answer."""
+        return self._submit(given, decides=False)
+
+    def decide(self, given: Submission) -> Answer:
+        """Store an answer that settles the label of an item, also one that others have answered.
+
+        It replaces an earlier decision of anybody. What people answered stays, and applies again
+        if the decision is undone.
+        """
+        return self._submit(given, decides=True)
+
+    def _submit(self, given: Submission, *, decides: bool) -> Answer:
         _check(given, self.settings)
         action = SKIP if given.skip else LABEL
         with self.database.write() as connection:
             first = _submitted(connection, given.submission)
             if first is not None:
-                same = (first.annotator, first.item, first.action, first.label)
-                return _repeated(first, same == (given.annotator, given.item, action, given.label))
+                same = (first.annotator, first.item, first.action, first.label, first.decides)
+                sent = (given.annotator, given.item, action, given.label, decides)
+                return _repeated(first, same == sent)
             item_id, number = _row_and_round(connection, given.item)
-            self._check_open(connection, item_id, given)
+            if decides:
+                undo_decisions(connection, self.database, item_id, given.annotator)
+            else:
+                self._check_open(connection, item_id, given)
             values = {
                 "submission": given.submission,
                 "annotator": given.annotator,
@@ -44,6 +62,8 @@ class AnswerStore(StoreBase):
                 "answered_at": self.database.now_text(),
             }
             connection.execute(schema.answers.insert().values(values))
+            if decides:
+                mark_decisions(connection, [given.submission])
             leases.end_lease(connection, item_id, given.annotator)
             return _stored(connection, given.submission)
 
@@ -121,6 +141,35 @@ class AnswerStore(StoreBase):
             )
 
 
+def mark_decisions(connection: sa.Connection, submissions: Iterable[str]) -> None:
+    """Record that stored answers decide the labels of their items."""
+    a = schema.answers
+    for submission in submissions:
+        stored = sa.select(a.c.id).where(a.c.submission == submission)
+        connection.execute(schema.decisions.insert().from_select(["answer_id"], stored))
+
+
+def undo_decisions(
+    connection: sa.Connection, database: Database, item_id: int, annotator: str
+) -> None:
+    """Undo what others than `annotator` decided on an item, so that it has one decision at most."""
+    a = schema.answers
+    earlier = sa.select(a.c.id, a.c.round).where(
+        a.c.item_id == item_id, a.c.annotator != annotator, is_current(), is_decision()
+    )
+    for row in connection.execute(earlier).all():
+        values = {
+            "submission": str(uuid.uuid4()),
+            "annotator": annotator,
+            "item_id": item_id,
+            "round": row.round,
+            "action": UNDO,
+            "undoes": row.id,
+            "answered_at": database.now_text(),
+        }
+        connection.execute(a.insert().values(values))
+
+
 def check_class(label: str | None, settings: StoreSettings) -> None:
     """Refuse a label that is not a class of the project."""
     if label not in settings.classes:
@@ -188,6 +237,6 @@ def _answers(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> 
     a = schema.answers
     query: sa.Select[Any] = sa.select(
         a.c.id, a.c.submission, a.c.annotator, schema.items.c.key, a.c.round, a.c.action,
-        a.c.label, a.c.undoes, a.c.answered_at, a.c.seconds,
+        a.c.label, a.c.undoes, a.c.answered_at, is_decision(), a.c.seconds,
     ).join(schema.items, schema.items.c.id == a.c.item_id)  # fmt: skip
     return [Answer(*row) for row in connection.execute(query.where(*conditions))]

@@ -10,8 +10,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from sabal.labeling.store import schema
-from sabal.labeling.store.current_answers import is_current, majority
-from sabal.labeling.store.records import LABEL, BatchItem, NewBatchItem, RoundRecord
+from sabal.labeling.store.current_answers import current_votes, settled_label
+from sabal.labeling.store.records import BatchItem, NewBatchItem, RoundRecord
 from sabal.labeling.store.store_base import StoreBase
 
 
@@ -125,15 +125,9 @@ def _is_taken(connection: sa.Connection, number: int, items: set[int]) -> bool:
 
 
 def _batch(connection: sa.Connection, number: int) -> list[BatchItem]:
-    b, i, a = schema.batch_items, schema.items, schema.answers
-    given: dict[int, list[sa.Row]] = {}
-    for row in connection.execute(
-        sa.select(a.c.item_id, a.c.annotator, a.c.action, a.c.label)
-        .join(b, b.c.item_id == a.c.item_id)
-        .where(b.c.round == number, is_current())
-        .order_by(a.c.id)
-    ):
-        given.setdefault(row.item_id, []).append(row)
+    b, i = schema.batch_items, schema.items
+    of_round = sa.select(b.c.item_id).where(b.c.round == number)
+    votes = current_votes(connection, None, schema.answers.c.item_id.in_(of_round))
     found = connection.execute(
         sa.select(b, i.c.key, i.c.kind, i.c.content)
         .join(i, i.c.id == b.c.item_id)
@@ -151,8 +145,8 @@ def _batch(connection: sa.Connection, number: int) -> list[BatchItem]:
             score=row.score,
             role=row.role,
             why=row.why,
-            label=majority(x.label for x in given.get(row.item_id, []) if x.action == LABEL),
-            answered_by=tuple(x.annotator for x in given.get(row.item_id, [])),
+            label=settled_label(votes.get(row.item_id, ())),
+            answered_by=tuple(vote.annotator for vote in votes.get(row.item_id, ())),
         )
         for row in found
     ]

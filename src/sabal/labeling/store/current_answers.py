@@ -1,4 +1,4 @@
-"""Which answers are current, and the majority label of an item.
+"""Which answers are current, and the label that an item has by them.
 
 A label or a skip is current unless it was undone, or the same person answered the same item again
 later. With `until`, the id of an answer, a query asks which answers were current right after that
@@ -8,12 +8,20 @@ one: the whole history can be replayed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
-from sabal.labeling.store.records import LABEL, SKIP, UNDO, LabelRow, TrainingLabel
-from sabal.labeling.store.schema import answers, batch_items, items
+from sabal.labeling.store.records import (
+    LABEL,
+    SKIP,
+    UNDO,
+    Disagreement,
+    LabelRow,
+    TrainingLabel,
+    Vote,
+)
+from sabal.labeling.store.schema import answers, batch_items, decisions, items
 from sabal.labeling.store.store_base import StoreBase
 
 
@@ -29,39 +37,75 @@ class CurrentAnswerStore(StoreBase):
         return self._rows(SKIP, until)
 
     def training_labels(self, until: int | None = None) -> list[TrainingLabel]:
-        """Return the majority label of each labelled item, in the order the items were chosen."""
+        """Return the label of each labelled item, in the order the items were chosen."""
         b = batch_items
-        query = (
-            sa.select(b.c.item_id, b.c.weight, b.c.role, answers.c.label)
-            .join(answers, answers.c.item_id == b.c.item_id)
-            .where(answers.c.action == LABEL, is_current(until))
-            .order_by(b.c.round, b.c.rank, answers.c.id)
-        )
-        votes: dict[int, list[str]] = {}
-        details: dict[int, tuple[float, str]] = {}
         with self.database.read() as connection:
-            for item, weight, role, label in connection.execute(query):
-                votes.setdefault(item, []).append(label)
-                details[item] = (weight, role)
+            votes = current_votes(connection, until)
+            chosen = connection.execute(
+                sa.select(b.c.item_id, b.c.weight, b.c.role).order_by(b.c.round, b.c.rank)
+            ).all()
         return [
-            TrainingLabel(item, label, *details[item])
-            for item, labels in votes.items()
-            if (label := majority(labels)) is not None
+            TrainingLabel(row.item_id, label, row.weight, row.role)
+            for row in chosen
+            if (label := settled_label(votes.get(row.item_id, ()))) is not None
         ]
+
+    def disagreements(self) -> list[Disagreement]:
+        """Return the items with different labels that are not decided, in the order chosen."""
+        b, i = batch_items, items
+        with self.database.read() as connection:
+            votes = {k: v for k, v in current_votes(connection).items() if _is_disputed(v)}
+            found = connection.execute(
+                sa.select(b.c.item_id, i.c.key, i.c.kind, i.c.content, b.c.rank, b.c.round)
+                .join(i, i.c.id == b.c.item_id)
+                .order_by(b.c.round, b.c.rank)
+            )
+            return [
+                Disagreement(
+                    item=row.key,
+                    kind=row.kind,
+                    content=row.content,
+                    rank=row.rank,
+                    round=row.round,
+                    votes=tuple(votes[row.item_id]),
+                )
+                for row in found
+                if row.item_id in votes
+            ]
 
     def _rows(self, action: str, until: int | None) -> list[LabelRow]:
         a, b, i = answers, batch_items, items
         query = (
             sa.select(
-                i.c.key, a.c.label, a.c.annotator, a.c.round, b.c.weight, a.c.answered_at, b.c.role
+                i.c.key, a.c.label, a.c.annotator, a.c.round, b.c.weight, a.c.answered_at,
+                b.c.role, is_decision(),
             )
             .join(b, b.c.item_id == a.c.item_id)
             .join(i, i.c.id == a.c.item_id)
             .where(a.c.action == action, is_current(until))
             .order_by(a.c.id)
-        )
+        )  # fmt: skip
         with self.database.read() as connection:
             return [LabelRow(*row) for row in connection.execute(query)]
+
+
+def current_votes(
+    connection: sa.Connection, until: int | None = None, *conditions: sa.ColumnElement[bool]
+) -> dict[int, list[Vote]]:
+    """Return the current answers by item, the earliest first; conditions are on `answers`."""
+    a = answers
+    query = sa.select(a.c.item_id, a.c.annotator, a.c.label, is_decision())
+    votes: dict[int, list[Vote]] = {}
+    for item, *vote in connection.execute(
+        query.where(is_current(until), *conditions).order_by(a.c.id)
+    ):
+        votes.setdefault(item, []).append(Vote(*vote))
+    return votes
+
+
+def is_decision() -> sa.ColumnElement[bool]:
+    """Return whether a row of `answers` decides the label of its item."""
+    return answers.c.id.in_(sa.select(decisions.c.answer_id))
 
 
 def is_current(until: int | None = None) -> sa.ColumnElement[bool]:
@@ -96,18 +140,29 @@ def is_current_now(given: sa.FromClause) -> sa.ColumnElement[bool]:
 
 
 def answered_items() -> sa.Subquery:
-    """Count, by item, the current answers and the labels among them."""
+    """Count, by item, the current answers and the labels among them; none if a skip is decided."""
     is_label = sa.case((answers.c.action == LABEL, 1), else_=0)
+    is_decided_skip = sa.case((sa.and_(answers.c.action == SKIP, is_decision()), 1), else_=0)
+    labels = sa.case((sa.func.max(is_decided_skip) == 1, 0), else_=sa.func.sum(is_label))
     return (
-        sa.select(
-            answers.c.item_id,
-            sa.func.count().label("answers"),
-            sa.func.sum(is_label).label("labels"),
-        )
+        sa.select(answers.c.item_id, sa.func.count().label("answers"), labels.label("labels"))
         .where(is_current())
         .group_by(answers.c.item_id)
         .subquery()
     )
+
+
+def settled_label(votes: Sequence[Vote]) -> str | None:
+    """Return the label that an item has: the decided one, or else that of the majority."""
+    for vote in votes:
+        if vote.decides:
+            return vote.label
+    return majority(vote.label for vote in votes if vote.label is not None)
+
+
+def _is_disputed(votes: Sequence[Vote]) -> bool:
+    labels = {vote.label for vote in votes if vote.label is not None}
+    return len(labels) > 1 and not any(vote.decides for vote in votes)
 
 
 def majority(labels: Iterable[str]) -> str | None:

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from sabal.errors import InputError
 from sabal.labeling.store import schema
-from sabal.labeling.store.answers import check_class
+from sabal.labeling.store.answers import check_class, mark_decisions, undo_decisions
 from sabal.labeling.store.batch_items import add_batch_items
-from sabal.labeling.store.current_answers import is_current
+from sabal.labeling.store.current_answers import is_current, is_decision
 from sabal.labeling.store.database import Database, as_text
 from sabal.labeling.store.pool_items import rows_of
 from sabal.labeling.store.records import (
@@ -32,8 +32,10 @@ from sabal.labeling.store.records import (
 from sabal.labeling.store.store_base import StoreBase, StoreSettings
 
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
-CurrentAnswers = dict[tuple[int, str], tuple[str, str | None, str]]
-"""By item and annotator: action, label and time of the current answer."""
+CurrentAnswer = tuple[str, str | None, str, bool]
+"""Action, label and time of a current answer, and whether it decides."""
+CurrentAnswers = dict[tuple[int, str], CurrentAnswer]
+"""Current answers by item and annotator."""
 
 
 class ImportStore(StoreBase):
@@ -50,6 +52,7 @@ class ImportStore(StoreBase):
             new = _new_answers(connection, self.database, known, items, rounds)
             if new:
                 connection.execute(schema.answers.insert(), new)
+            self._decide(connection, known, new)
         skips = sum(values["action"] == SKIP for values in new)
         return ImportReport(
             labels=len(new) - skips,
@@ -58,6 +61,18 @@ class ImportStore(StoreBase):
             waiting=0,
             unknown=unknown,
         )
+
+    def _decide(
+        self, connection: sa.Connection, rows: list[ImportedLabel], new: list[dict[str, Any]]
+    ) -> None:
+        """Make decisions of the added answers that are ones."""
+        added = {values["submission"]: values for values in new}
+        for row in rows:
+            submission = _submission(row)
+            if row.decides and submission in added:
+                item = added[submission]["item_id"]
+                undo_decisions(connection, self.database, item, row.annotator)
+                mark_decisions(connection, [submission])
 
 
 def _new_answers(
@@ -73,7 +88,7 @@ def _new_answers(
     new: list[dict[str, Any]] = []
     for row in rows:
         item_id = items[row.id]
-        submission = str(uuid.uuid5(NAMESPACE, _name(row)))
+        submission = _submission(row)
         place = (item_id, row.annotator)
         if submission in submitted or _is_same(current.get(place), row):
             continue
@@ -88,7 +103,8 @@ def _new_answers(
         }
         new.append(values)
         submitted.add(submission)
-        current[place] = (str(values["action"]), row.label, str(values["answered_at"]))
+        time = str(values["answered_at"])
+        current[place] = (str(values["action"]), row.label, time, row.decides)
     return new
 
 
@@ -113,27 +129,33 @@ def _checked(row: ImportedLabel, settings: StoreSettings) -> ImportedLabel:
     return replace(row, time=as_text(zoned))
 
 
-def _name(row: ImportedLabel) -> str:
-    """Return the identity of an imported row, as a name in `NAMESPACE`."""
+def _submission(row: ImportedLabel) -> str:
+    """Return the id under which an imported row is stored, the same for the same row."""
     content = [row.id, row.label, row.annotator, row.round, row.time, row.skip]
-    return json.dumps(content, ensure_ascii=True)
+    if row.decides:
+        content.append("decides")
+    return str(uuid.uuid5(NAMESPACE, json.dumps(content, ensure_ascii=True)))
 
 
-def _is_same(current: tuple[str, str | None, str] | None, row: ImportedLabel) -> bool:
+def _is_same(current: CurrentAnswer | None, row: ImportedLabel) -> bool:
     """Return whether the row repeats a person's current answer, as a re-imported export does."""
     if current is None:
         return False
-    action, label, time = current
-    same = (action, label) == (SKIP if row.skip else LABEL, row.label)
+    action, label, time, decides = current
+    same = (action, label, decides) == (SKIP if row.skip else LABEL, row.label, row.decides)
     return same and row.time in (None, time)
 
 
 def _current_answers(connection: sa.Connection) -> CurrentAnswers:
     a = schema.answers
-    query = sa.select(a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at)
+    query = sa.select(
+        a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at, is_decision()
+    )
     return {
-        (item, annotator): (action, label, time)
-        for item, annotator, action, label, time in connection.execute(query.where(is_current()))
+        (item, annotator): (action, label, time, decides)
+        for item, annotator, action, label, time, decides in connection.execute(
+            query.where(is_current())
+        )
     }
 
 

@@ -20,7 +20,21 @@ class Migration(NamedTuple):
     apply: Callable[[sa.Connection], None]
 
 
-MIGRATIONS: tuple[Migration, ...] = (Migration(1, "first tables", schema.metadata.create_all),)
+def _create(*tables: sa.Table) -> Callable[[sa.Connection], None]:
+    return lambda connection: schema.metadata.create_all(connection, tables)
+
+
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        1,
+        "first tables",
+        _create(
+            schema.settings, schema.items, schema.rounds, schema.batch_items, schema.answers,
+            schema.leases, schema.trainings, schema.metrics, schema.states,
+        ),
+    ),
+    Migration(2, "people and decisions", _create(schema.people, schema.decisions)),
+)  # fmt: skip
 
 
 def migrate(database: Database) -> None:

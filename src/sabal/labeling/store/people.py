@@ -29,7 +29,7 @@ class PeopleStore(AnswerStore, CurrentAnswerStore):
 
     def agreement(self) -> Agreement | None:
         """Return how far people agree; None unless two of them labelled the same item."""
-        return _agreement(self.labels())
+        return _agreement(row for row in self.labels() if not row.decides)
 
 
 def _pace(history: Iterable[Answer]) -> Pace:

@@ -18,6 +18,29 @@ TRAIN, CHECK = "train", "check"
 IMPORTED = -1  # the round of items that were labelled elsewhere and never chosen here
 MAX_NAME_LENGTH = 200
 
+LEAD, ANNOTATOR, READER = "lead", "annotator", "reader"
+ANSWER, REVIEW, MANAGE = "answer", "review", "manage"
+ROLES: dict[str, frozenset[str]] = {
+    LEAD: frozenset({ANSWER, REVIEW, MANAGE}),
+    ANNOTATOR: frozenset({ANSWER}),
+    READER: frozenset({REVIEW}),
+}
+"""What people may do: answer items; see everybody's answers, the dashboard and exports; and change
+classes, guidelines and the labels of others."""
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody with a personal link."""
+
+    name: str
+    role: str
+
+    @property
+    def rights(self) -> frozenset[str]:
+        """What the person may do."""
+        return ROLES[self.role]
+
 
 @dataclass(frozen=True)
 class Submission:
@@ -44,6 +67,9 @@ class Answer:
     label: str | None
     undoes: int | None
     answered_at: str
+    decides: Annotated[
+        bool, Field(description="It settles the label of the item, whatever others answered.")
+    ] = False
     # How long a person took is not part of the HTTP interface.
     seconds: Annotated[float | None, Field(exclude=True)] = None
 
@@ -84,7 +110,7 @@ class NewBatchItem:
 
 @dataclass(frozen=True)
 class BatchItem:
-    """An item of a batch; `label` is the majority label, None while it is open or skipped."""
+    """An item of a batch; `label` is the decided or majority label, None if there is none."""
 
     item: str
     kind: str
@@ -110,11 +136,33 @@ class LabelRow:
     weight: float
     time: str
     role: str
+    decides: bool = False
+
+
+@dataclass(frozen=True)
+class Vote:
+    """A person's current answer to an item; a skip has no label."""
+
+    annotator: str
+    label: str | None
+    decides: bool = False
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """An item that people gave different labels, and that nobody has decided yet."""
+
+    item: str
+    kind: str
+    content: str
+    rank: int
+    round: int
+    votes: tuple[Vote, ...]
 
 
 @dataclass(frozen=True)
 class TrainingLabel:
-    """The majority label of an item, which is given by its row in the pool."""
+    """The label of an item, which is given by its row in the pool: decided, or the majority's."""
 
     item: int
     label: str
@@ -255,7 +303,8 @@ class ImportedLabel:
     """A label or a skip from elsewhere.
 
     A round of None means the round of the item in this project, and a time of None means now.
-    `weight` and `role` apply to items that are in no batch yet.
+    `weight` and `role` apply to items that are in no batch yet. An answer that `decides` settles
+    the label of its item.
     """
 
     id: str
@@ -266,6 +315,7 @@ class ImportedLabel:
     skip: bool = False
     weight: float | None = None
     role: str = TRAIN
+    decides: bool = False
 
 
 @dataclass(frozen=True)

@@ -124,3 +124,22 @@ states = sa.Table(
     sa.Column("at", sa.Text, nullable=False),
     sqlite_autoincrement=True,
 )
+
+people = sa.Table(
+    "people",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    # The latest row of a name applies; one without a role says that the person was removed.
+    sa.Column("role", sa.Text),
+    sa.Column("token_hash", sa.Text),
+    sa.Column("recorded_at", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
+decisions = sa.Table(
+    "decisions",
+    metadata,
+    # An answer that decides the label of its item, whatever others have answered.
+    sa.Column("answer_id", sa.Integer, sa.ForeignKey("answers.id"), primary_key=True),
+)

@@ -14,6 +14,7 @@ from sabal.labeling.store.imports import ImportStore
 from sabal.labeling.store.leases import LeaseStore
 from sabal.labeling.store.migrations import migrate
 from sabal.labeling.store.people import PeopleStore
+from sabal.labeling.store.personal_links import PersonalLinkStore
 from sabal.labeling.store.pool_items import PoolItemStore
 from sabal.labeling.store.status import StatusStore
 from sabal.labeling.store.store_base import StoreSettings
@@ -21,7 +22,14 @@ from sabal.labeling.store.trainings import TrainingStore
 
 
 class Store(
-    PoolItemStore, BatchStore, LeaseStore, PeopleStore, ImportStore, TrainingStore, StatusStore
+    PoolItemStore,
+    BatchStore,
+    LeaseStore,
+    PeopleStore,
+    PersonalLinkStore,
+    ImportStore,
+    TrainingStore,
+    StatusStore,
 ):
     """The database of one project; its parts are split by subject over the modules beside it."""
 

@@ -16,7 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from sabal.errors import InputError
 from sabal.labeling.sources import MAX_KEY_LENGTH
-from sabal.labeling.store.records import Answer, BatchItem, CurvePoint, LeasedItem
+from sabal.labeling.store.records import (
+    Answer,
+    BatchItem,
+    CurvePoint,
+    Disagreement,
+    LeasedItem,
+    Person,
+    Vote,
+)
 
 MAX_ANNOTATOR_LENGTH = 80
 MAX_SECONDS = 1e9
@@ -169,6 +177,47 @@ class ShownBatchItem(NextItem):
 
 
 @dataclass(frozen=True)
+class DisputedItem(NextItem):
+    """An item with different labels, and what everybody answered."""
+
+    votes: list[Vote]
+
+
+@dataclass(frozen=True)
+class DisagreementsResponse:
+    """The items to decide, in the order chosen."""
+
+    items: list[DisputedItem]
+
+
+@dataclass(frozen=True)
+class MeResponse:
+    """The name and role of a personal link, None where there are none, and what it allows.
+
+    The rights are `answer` (label items), `review` (see everybody's answers, the dashboard and
+    exports) and `manage` (change classes, guidelines and the labels of others).
+    """
+
+    name: str | None
+    role: str | None
+    rights: list[str]
+
+
+@dataclass(frozen=True)
+class PeopleResponse:
+    """The people who have personal links, by name."""
+
+    people: list[Person]
+
+
+@dataclass(frozen=True)
+class DecisionResponse:
+    """A decision as it is stored."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True)
 class BatchResponse:
     """A batch in the order of its ranks."""
 
@@ -184,13 +233,18 @@ class CurveResponse:
     advice: str
 
 
-def next_item(item: LeasedItem | BatchItem) -> NextItem:
+def next_item(item: LeasedItem | BatchItem | Disagreement) -> NextItem:
     """Return an item as the page shows it."""
     if item.kind == "image":
         content, url = None, f"/media/{quote(item.item, safe='')}"
     else:
         content, url = item.content, None
     return NextItem(item.item, item.kind, content, url, item.rank, item.round)
+
+
+def disputed_item(item: Disagreement) -> DisputedItem:
+    """Return an item to decide."""
+    return DisputedItem(**vars(next_item(item)), votes=list(item.votes))
 
 
 def shown_batch_item(item: BatchItem, overlap: int) -> ShownBatchItem:

@@ -15,9 +15,11 @@ from starlette.staticfiles import StaticFiles
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.error_responses import add_error_handlers
+from sabal.labeling.web.login import login_routes
 from sabal.labeling.web.media import media_routes
-from sabal.labeling.web.pages import page_routes
+from sabal.labeling.web.pages import Pages, page_routes
 from sabal.labeling.web.routes_read import read_routes
+from sabal.labeling.web.routes_team import team_routes
 from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
 from sabal.labeling.web.tokens import TokenGate
@@ -39,7 +41,8 @@ def create_app(
     """Return the web app of a project.
 
     Every request must present the token, as `Authorization: Bearer` or as the cookie that
-    `/login?token=` sets; without a token the app is for this machine only. `allowed_hosts` are the
+    `/login?token=` sets; without a token the app is for this machine only. Once people have
+    personal links, theirs are the only tokens that are accepted. `allowed_hosts` are the
     host names of the app, without ports. `worker` starts the process that trains and chooses.
     """
     if "*" in allowed_hosts and not token:
@@ -53,12 +56,15 @@ def create_app(
         openapi_url="/api/openapi.json",
         lifespan=(lambda app: worker_kept_alive(project)) if worker else None,
     )
-    cookie, gate = f"sabal_{project_mark(project)}", TokenGate(token)
+    cookie, gate = f"sabal_{project_mark(project)}", TokenGate(token, project.store)
+    page = Pages(project, project_mark(project))
     add_error_handlers(app)
     app.include_router(write_routes(project))
+    app.include_router(team_routes(project))
     app.include_router(read_routes(project))
     app.include_router(media_routes(project))
-    app.include_router(page_routes(project, project_mark(project), gate, cookie))
+    app.include_router(page_routes(project, page))
+    app.include_router(login_routes(page, gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
     classes = list(project.settings.classes)

@@ -14,7 +14,13 @@ from sabal.errors import FileError, MissingPackageError, SabalError, UnknownName
 from sabal.labeling.store.answers import UnknownClassError
 from sabal.labeling.web.api_types import ErrorResponse
 
+
+class NotAllowedError(SabalError):
+    """Something that the role of a person does not include."""
+
+
 STATUS: tuple[tuple[type[SabalError], int], ...] = (
+    (NotAllowedError, 403),
     (UnknownClassError, 422),  # the address exists, but the content is not valid
     (UnknownNameError, 404),
     (FileError, 503),  # the database: the client keeps the answer and tries again
@@ -25,7 +31,7 @@ STATUS: tuple[tuple[type[SabalError], int], ...] = (
 MEANINGS = {
     400: "Not possible as things are, or another host.",
     401: "The token is missing, or another one.",
-    403: "From a page of another site.",
+    403: "From a page of another site, or not for this person.",
     404: "Not found.",
     408: "The body took too long.",
     413: "The body is too large.",

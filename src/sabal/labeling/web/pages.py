@@ -1,4 +1,4 @@
-"""The pages: label, dashboard, help, and login where a token is needed."""
+"""The pages: label, dashboard and help."""
 
 from __future__ import annotations
 
@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
 
-from fastapi import APIRouter, Request
-from starlette.responses import RedirectResponse, Response
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
 from starlette.templating import Jinja2Templates
 
 from sabal.labeling.exchange.formats import FORMATS
 from sabal.labeling.features.describe import learns_with
 from sabal.labeling.project import Project
+from sabal.labeling.store.records import REVIEW
 from sabal.labeling.store.trainings import advice_on
 from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
-from sabal.labeling.web.security import address_of, too_many_tokens
-from sabal.labeling.web.tokens import TokenGate, Verdict
+from sabal.labeling.web.rights import may, person_of, rights_of
 
-A_MONTH = 30 * 24 * 3600
 ONE_KEY = "1234567890"
 SHORT = 4  # names of at most this length fit five to a row on a phone
 
@@ -34,15 +32,25 @@ class ClassShortcut:
     keys: str
 
 
-def page_routes(project: Project, mark: str, gate: TokenGate, cookie: str) -> APIRouter:
-    """Return the routes `/`, `/dashboard`, `/help` and `/login`."""
-    routes = APIRouter(include_in_schema=False)
-    templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
-    classes = project.settings.classes
+class Pages:
+    """Renders the templates of a project."""
 
-    def page(request: Request, name: str, code: int = 200, **context: Any) -> Response:
-        common = {"project": project.settings.name, "mark": mark}
-        return templates.TemplateResponse(request, name, common | context, status_code=code)
+    def __init__(self, project: Project, mark: str) -> None:
+        self._common = {"project": project.settings.name, "mark": mark}
+        self._templates = Jinja2Templates(directory=Path(__file__).parent / "templates")
+
+    def __call__(self, request: Request, name: str, code: int = 200, **context: Any) -> Response:
+        """Return a page, which knows who asks for it."""
+        who = {"person": person_of(request), "rights": rights_of(request)}
+        return self._templates.TemplateResponse(
+            request, name, self._common | who | context, status_code=code
+        )
+
+
+def page_routes(project: Project, page: Pages) -> APIRouter:
+    """Return the routes `/`, `/dashboard` and `/help`."""
+    routes = APIRouter(include_in_schema=False)
+    classes = project.settings.classes
 
     @routes.get("/")
     def label(request: Request) -> Response:
@@ -55,42 +63,13 @@ def page_routes(project: Project, mark: str, gate: TokenGate, cookie: str) -> AP
             settings=project.settings,
         )
 
-    @routes.get("/dashboard")
+    @routes.get("/dashboard", dependencies=[Depends(may(REVIEW))])
     def dashboard(request: Request) -> Response:
         return page(request, "dashboard.html", **dashboard_context(project))
 
     @routes.get("/help")
     def help_page(request: Request) -> Response:
         return page(request, "help.html", many=len(classes) > len(ONE_KEY))
-
-    # For the printed link and for the form: both redirect, so no address keeps the token.
-    @routes.get("/login")
-    async def follow(request: Request) -> Response:
-        return enter(request, request.query_params.get("token"))
-
-    @routes.post("/login")
-    async def login(request: Request) -> Response:
-        sent = (await request.body()).decode("utf-8", "replace")
-        return enter(request, parse_qs(sent).get("token", [None])[0])
-
-    def enter(request: Request, given: str | None) -> Response:
-        if gate.token is None:
-            return RedirectResponse("/", status_code=303)
-        verdict = gate.check(address_of(request.scope), given)
-        if verdict is Verdict.WAIT:
-            return too_many_tokens()
-        if verdict is Verdict.WRONG:
-            return page(request, "login.html", code=401 if given else 200, wrong=bool(given))
-        answer = RedirectResponse("/", status_code=303)
-        answer.set_cookie(
-            cookie,
-            gate.token,
-            max_age=A_MONTH,
-            httponly=True,
-            samesite="lax",
-            secure=request.url.scheme == "https",
-        )
-        return answer
 
     return routes
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sabal.labeling.exchange.exporting import export_bytes
 from sabal.labeling.exchange.formats import ENDINGS, FORMATS, MEDIA_TYPES, check_format
 from sabal.labeling.project import Project
-from sabal.labeling.store.records import Status
+from sabal.labeling.store.records import REVIEW, Status
 from sabal.labeling.store.schema import MAX_INTEGER
 from sabal.labeling.store.trainings import advice_on
 from sabal.labeling.web.api_types import (
@@ -20,6 +20,7 @@ from sabal.labeling.web.api_types import (
     shown_batch_item,
 )
 from sabal.labeling.web.error_responses import READING, error_schemas
+from sabal.labeling.web.rights import may
 
 
 def read_routes(project: Project) -> APIRouter:
@@ -30,14 +31,14 @@ def read_routes(project: Project) -> APIRouter:
         dependencies=[Depends(refuse_repeated_parameters)],
         responses=error_schemas(READING),
     )
-    store = project.store
+    store, review = project.store, Depends(may(REVIEW))
 
     @routes.get("/status")
     def status() -> Status:
         """Return round, labels, budget, classes, the worker's state and its latest metrics."""
         return store.status()
 
-    @routes.get("/batch")
+    @routes.get("/batch", dependencies=[review])
     def batch(
         number: Annotated[
             int | None,
@@ -48,7 +49,7 @@ def read_routes(project: Project) -> APIRouter:
         overlap = project.settings.overlap
         return BatchResponse([shown_batch_item(item, overlap) for item in store.batch(number)])
 
-    @routes.get("/curve")
+    @routes.get("/curve", dependencies=[review])
     def curve() -> CurveResponse:
         """Return the accuracy after every training, and whether more labels still help."""
         points = store.curve()
@@ -57,6 +58,7 @@ def read_routes(project: Project) -> APIRouter:
 
     @routes.get(
         "/export",
+        dependencies=[review],
         response_class=Response,
         responses={
             200: {"content": {kind: {} for kind in MEDIA_TYPES.values()}},

@@ -3,8 +3,8 @@
 - The `Host` header must be a name of the app, against DNS rebinding.
 - Requests to the interface must come from the app's own page (`Origin`, `Sec-Fetch-Site`) or from a
   program, against cross-site request forgery; only the pages may be linked to from other sites.
-- With a token, every request must present it. It is compared in constant time, and an address that
-  presents many wrong ones has to wait.
+- With a token, or personal ones, every request must present it. It is compared in constant time,
+  and an address that presents many wrong ones has to wait.
 - Bodies are limited to one megabyte and half a minute.
 - Responses may load nothing from other sites, may not be framed, and are not sniffed.
 """
@@ -15,10 +15,12 @@ import asyncio
 import re
 from http.cookies import CookieError, SimpleCookie
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sabal.errors import SabalError
 from sabal.labeling.web.error_responses import error_response
 from sabal.labeling.web.tokens import WINDOW_SECONDS, TokenGate, Verdict
 
@@ -68,7 +70,10 @@ class Guard:
             return
         secured = _with_headers(send, scope["path"])
         headers = Headers(scope=scope)
-        refusal = self._refusal(scope, headers)
+        refusal = self._foreign(scope, headers)
+        if refusal is None and not _is_public(scope["path"]):
+            # In a thread: personal tokens are looked up in the database.
+            refusal = await anyio.to_thread.run_sync(self._unknown, scope, headers)
         if refusal is None and scope["method"] not in SAFE_METHODS:
             largest = MAX_LOGIN_BODY if scope["path"] == LOGIN else MAX_BODY
             body = await _read(receive, headers, largest)
@@ -78,7 +83,8 @@ class Guard:
                 receive = _replaying(body, receive)
         await (refusal or self.app)(scope, receive, secured)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+    def _foreign(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse a request to another host, or from a page of another site."""
         hosts = headers.getlist("host")
         if "*" not in self.hosts and [_name_of(host) in self.hosts for host in hosts] != [True]:
             return error_response(
@@ -95,29 +101,44 @@ class Guard:
                 headers.get("origin") or "another site",
                 "use the app's own page, or a program that sends no Origin",
             )
-        path = scope["path"]
-        if self.gate.token is None or path == LOGIN or path.startswith(STATIC):
-            return None
-        return self._token_refusal(scope, headers)
+        return None
+
+    def _unknown(self, scope: Scope, headers: Headers) -> Response | None:
+        """Refuse a request without a right token; note whose token it is."""
+        try:
+            return self._token_refusal(scope, headers)
+        except SabalError as error:
+            return error_response(503, error.expected, error.got, error.fix)
 
     def _token_refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        state = scope.setdefault("state", {})
+        state["person"] = None
+        if self.gate.is_open:
+            return None
         scheme, _, bearer = headers.get("authorization", "").partition(" ")
         given = [bearer.strip() if scheme.lower() == "bearer" else None]
         given.append(_cookie(headers, self.cookie))
         address = address_of(scope)
-        verdicts = [self.gate.check(address, each) for each in given]
-        if Verdict.RIGHT in verdicts:
-            return None
+        found = [self.gate.check(address, each) for each in given]
+        for admission in found:
+            if admission.verdict is Verdict.RIGHT:
+                state["person"] = admission.person
+                return None
+        verdicts = [admission.verdict for admission in found]
         if Verdict.WAIT in verdicts:
             return too_many_tokens()
         if "text/html" in headers.get("accept", ""):
             return RedirectResponse(LOGIN, status_code=303)
         return error_response(
             401,
-            "the token of this app",
+            "the token of this app, or of a personal link",
             "none, or another one",
             "send `Authorization: Bearer TOKEN`, or open /login?token=TOKEN",
         )
+
+
+def _is_public(path: str) -> bool:
+    return path == LOGIN or path.startswith(STATIC)
 
 
 def address_of(scope: Scope) -> str:

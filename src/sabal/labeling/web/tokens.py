@@ -1,4 +1,4 @@
-"""The access token: its form, and the limit on wrong ones."""
+"""Access tokens: one that all share or one for each person, and the limit on wrong ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import hmac
 import re
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 from sabal.errors import InputError
+from sabal.labeling.store.records import Person
 
 MIN_LENGTH = 16  # the minimal length of a token where other machines can reach the app
 MAX_WRONG = 10  # the number of different wrong tokens that one address may present within a window
@@ -25,38 +28,83 @@ class Verdict(Enum):
     WAIT = "wait"
 
 
+@dataclass(frozen=True)
+class Admission:
+    """The result of checking a token, and whose it is; None where all share one."""
+
+    verdict: Verdict
+    person: Person | None = None
+
+
+class PeopleWithLinks(Protocol):
+    """Knows the people who have personal links, and their tokens."""
+
+    def people(self) -> list[Person]:
+        """Return all of them."""
+
+    def person_with(self, token: str) -> Person | None:
+        """Return the person whose token it is."""
+
+
 class TokenGate:
     """Checks tokens in constant time, and blocks an address that guesses.
+
+    Once somebody has a personal link, personal tokens only are accepted: the shared one, if there
+    is one, would let its holder answer under any name.
 
     Presenting the same wrong token again does not count as another guess, so that a page left open
     with an old cookie does not block its address.
     """
 
-    def __init__(self, token: str | None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        token: str | None,
+        people: PeopleWithLinks | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         if token is not None:
             check_token(token)
         self.token = token
+        self._people = people
         self._clock = clock
         self._wrong: dict[str, tuple[float, set[bytes]]] = {}
 
-    def check(self, address: str, given: str | None) -> Verdict:
+    @property
+    def personal(self) -> bool:
+        """Whether people have personal links."""
+        return self._people is not None and bool(self._people.people())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no token is needed."""
+        return self.token is None and not self.personal
+
+    def check(self, address: str, given: str | None) -> Admission:
         """Check a token that came from `address`; a missing one is wrong."""
-        if not given or self.token is None:
-            return Verdict.WRONG
+        if not given:
+            return Admission(Verdict.WRONG)
         now = self._clock()
         began, guesses = self._wrong.get(address, (now, set()))
         if now - began >= WINDOW_SECONDS:
             began, guesses = now, set()
         if len(guesses) >= MAX_WRONG:
-            return Verdict.WAIT
-        if hmac.compare_digest(_bytes(given), _bytes(self.token)):
-            return Verdict.RIGHT
+            return Admission(Verdict.WAIT)
+        admission = self._admission(given)
+        if admission.verdict is Verdict.RIGHT:
+            return admission
         guesses.add(hashlib.sha256(_bytes(given)).digest())
         self._wrong.pop(address, None)
         self._wrong[address] = began, guesses
         while len(self._wrong) > MAX_ADDRESSES:
             self._wrong.pop(next(iter(self._wrong)))
-        return Verdict.WRONG
+        return admission
+
+    def _admission(self, given: str) -> Admission:
+        if self._people is not None and self.personal:
+            person = self._people.person_with(given)
+            return Admission(Verdict.WRONG if person is None else Verdict.RIGHT, person)
+        right = self.token is not None and hmac.compare_digest(_bytes(given), _bytes(self.token))
+        return Admission(Verdict.RIGHT if right else Verdict.WRONG)
 
 
 def check_token(token: str, min_length: int = 1) -> None:
