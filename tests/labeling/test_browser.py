@@ -6,6 +6,12 @@ from browsing import all_saved, answer_all, digit_project, shown
 from disk_limits import no_file_above
 from sabal.labeling.project import Project
 
+INSIDE_WINDOW = """() => {
+  const list = document.getElementById("classes").getBoundingClientRect();
+  const end = Math.min(list.bottom, innerHeight) + 1;
+  return [...document.querySelectorAll("#classes button")]
+    .filter((button) => button.getBoundingClientRect().bottom <= end).length;
+}"""
 WATCH_NEWS = """() => {
   const watch = (id) => {
     const told = [];
@@ -294,6 +300,80 @@ def test_many_classes_by_number_and_by_name(open_quickly, visit, tmp_path):
         (first, names[11]),
         (second, names[2]),
     ]
+
+
+def test_long_texts_scroll_thirty_classes_fit_and_wrong_digits_choose_nothing(
+    open_quickly, visit, tmp_path
+):
+    text = "A line of the text. " * 300
+    (tmp_path / "texts.csv").write_text(
+        "text\n" + "".join(f'"{n} {text}"\n' for n in range(30)), encoding="utf-8"
+    )
+    names = [f"name of class {n}" for n in range(1, 31)]
+    room = open_quickly(
+        Project.create(
+            tmp_path / "project",
+            data=tmp_path / "texts.csv",
+            classes=names,
+            backbone="tfidf",
+            initial=5,
+        )
+    )
+    page = visit(room, viewport={"width": 1280, "height": 800})
+    first = shown(page)
+    page.wait_for_selector("#one .text.more-below")
+    assert page.is_visible("#more")
+    tops = [0]
+    for key in ("Space", "PageDown", "ArrowDown", "Shift+Space", "End"):
+        page.keyboard.press(key)
+        tops.append(page.evaluate("document.querySelector('#one .text').scrollTop"))
+    assert tops[0] < tops[1] < tops[2] < tops[3] > tops[4] > 0
+    assert tops[5] > tops[3]
+    page.wait_for_selector("#one .text.more-above:not(.more-below)")
+    assert not page.is_visible("#more")
+
+    assert page.evaluate(INSIDE_WINDOW) == 30
+    for digit in "930":  # 93 is no class, and 0 begins another number
+        page.keyboard.press(digit)
+    assert page.inner_text("#typed") == "0"
+    page.keyboard.press("Escape")
+    assert shown(page) == first
+    page.keyboard.press("0")
+    page.keyboard.press("7")
+    second = shown(page, first)
+    assert page.evaluate("document.querySelector('#one .text').scrollTop") == 0
+    page.click("#classes button >> nth=1")
+    shown(page, second)
+    page.keyboard.press("Space")  # scrolls, and does not press the button again
+    all_saved(page)
+    assert [(item, label) for item, label, _ in room.labels()] == [
+        (first, names[6]),
+        (second, names[1]),
+    ]
+
+
+def test_an_image_can_be_enlarged_and_moved(room, visit):
+    page = visit(room)
+    first = shown(page)
+    usual = page.locator("#one img").bounding_box()["width"]
+    page.keyboard.press("z")
+    page.wait_for_selector("#one.zoomed")
+    assert page.locator("#one img").bounding_box()["width"] > 1.5 * usual
+    before = page.evaluate("[one.scrollLeft, one.scrollTop]")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    after = page.evaluate("[one.scrollLeft, one.scrollTop]")
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+    assert shown(page) == first
+    page.keyboard.press("1")
+    shown(page, first)
+    assert not page.query_selector("#one.zoomed")
+    page.click("#one img")
+    page.wait_for_selector("#one.zoomed")
+    page.keyboard.press("Escape")
+    assert not page.query_selector("#one.zoomed")
+    all_saved(page)
 
 
 def test_help_opens_and_closes_with_the_keyboard(room, visit):

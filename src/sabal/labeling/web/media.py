@@ -16,6 +16,7 @@ from sabal.labeling.project import Project
 from sabal.labeling.web.error_responses import error_response
 
 MAX_SIDE = 1024
+LARGE_SIDE = 3072  # of an image that a person enlarges
 BOMBS = Image.DecompressionBombError, Image.DecompressionBombWarning
 MAX_CONCURRENT = 2  # images that are decoded at a time: a large one needs hundreds of megabytes
 SMALL_SIDE = 256  # images up to this size are encoded without loss as PNG, larger ones as JPEG
@@ -27,18 +28,19 @@ def media_routes(project: Project) -> APIRouter:
     limiter = anyio.CapacityLimiter(MAX_CONCURRENT)
 
     @routes.get("/media/{key:path}", include_in_schema=False)
-    async def media(key: str) -> Response:
+    async def media(key: str, large: bool = False) -> Response:
         """Return the image of an item, re-encoded: metadata and other content is dropped."""
-        return await anyio.to_thread.run_sync(answer, key, limiter=limiter)
+        side = LARGE_SIDE if large else MAX_SIDE
+        return await anyio.to_thread.run_sync(answer, key, side, limiter=limiter)
 
-    def answer(key: str) -> Response:
+    def answer(key: str, side: int) -> Response:
         if "\0" in key:
             raise UnknownNameError("the id of an item", repr(key), "check the id")
         item = project.store.item(key)
         if item.kind != "image":
             raise UnknownNameError("an item with an image", key, "read its `content` instead")
         try:
-            data, kind = reencoded(project.data_file(item.content))
+            data, kind = reencoded(project.data_file(item.content), side)
         except FileError as error:
             return error_response(404, error.expected, error.got, error.fix)
         return Response(data, media_type=kind, headers={"cache-control": "private, max-age=3600"})
@@ -46,8 +48,8 @@ def media_routes(project: Project) -> APIRouter:
     return routes
 
 
-def reencoded(path: Path) -> tuple[bytes, str]:
-    """Return an image as PNG or JPEG of at most 1,024 pixels a side, with its media type."""
+def reencoded(path: Path, side: int = MAX_SIDE) -> tuple[bytes, str]:
+    """Return an image as PNG or JPEG of at most `side` pixels a side, with its media type."""
     try:
         with Image.open(path, formats=IMAGE_FORMATS) as image:
             if image.width * image.height > MAX_PIXELS:
@@ -56,9 +58,9 @@ def reencoded(path: Path) -> tuple[bytes, str]:
                     f"{path.name} with {image.width} x {image.height}",
                     "make it smaller",
                 )
-            image.draft("RGB", (MAX_SIDE, MAX_SIDE))
+            image.draft("RGB", (side, side))
             upright = ImageOps.exif_transpose(image)
-            upright.thumbnail((MAX_SIDE, MAX_SIDE))
+            upright.thumbnail((side, side))
             return _encoded(upright)
     except (OSError, SyntaxError, ValueError, *BOMBS) as error:
         # Pillow raises any of these for a file that is damaged or not an image. The response

@@ -17,22 +17,34 @@ export class Classes {
     this.#find = document.getElementById("find");
     this.#typed = document.getElementById("typed");
     for (const button of this.#buttons) {
-      button.addEventListener("click", () => choose(button.dataset.label));
+      button.addEventListener("click", (event) => {
+        choose(button.dataset.label);
+        // After a click of the mouse, Space is to scroll and not to choose this class again.
+        if (event.detail) button.blur();
+      });
     }
     this.#find?.addEventListener("input", () => this.#filter());
     this.#find?.addEventListener("keydown", (event) => this.#inFind(event));
   }
 
-  /** A digit was pressed: choose at once if it is complete, else wait for the next one. */
+  /**
+   * A digit was pressed: choose once the number is complete. A number that no class has is cleared
+   * as a whole, so that its last digit does not become the first one of the next number.
+   */
   press(digit) {
-    this.#setDigits(this.#digits + digit);
-    const found = this.#buttons.find((button) => button.dataset.keys === this.#digits);
-    if (found) {
-      this.#setDigits("");
-      this.#choose(found.dataset.label);
-    } else if (!this.#buttons.some((button) => button.dataset.keys.startsWith(this.#digits))) {
-      this.#setDigits("");
-    }
+    const digits = this.#digits + digit;
+    const found = this.#buttons.find((button) => button.dataset.keys === digits);
+    const begins = this.#buttons.some((button) => button.dataset.keys.startsWith(digits));
+    const complete = digits.length >= (this.#buttons[0]?.dataset.keys.length ?? 1);
+    this.#setDigits(complete ? "" : digits, begins || found ? "" : `no class ${digits}${complete ? "" : "…"}`);
+    if (found) this.#choose(found.dataset.label);
+  }
+
+  /** Forget digits that were typed; tells whether there were any. */
+  clear() {
+    const typed = Boolean(this.#digits);
+    this.#setDigits("");
+    return typed;
   }
 
   /** Go to the search box, where there is one. */
@@ -49,17 +61,23 @@ export class Classes {
     }
   }
 
-  #setDigits(digits) {
+  #setDigits(digits, wrong = "") {
     this.#digits = digits;
-    if (this.#typed) this.#typed.textContent = digits;
+    if (this.#typed) {
+      this.#typed.textContent = wrong || digits;
+      this.#typed.classList.toggle("wrong", Boolean(wrong));
+    }
     clearTimeout(this.#timer);
-    if (digits) this.#timer = setTimeout(() => this.#setDigits(""), DIGITS_END);
+    if (digits || wrong) this.#timer = setTimeout(() => this.#setDigits(""), DIGITS_END);
   }
 
   #filter() {
     const wanted = this.#find.value.trim().toLocaleLowerCase();
+    let first = Boolean(wanted);
     for (const button of this.#buttons) {
       button.hidden = !button.dataset.label.toLocaleLowerCase().includes(wanted);
+      button.classList.toggle("first", first && !button.hidden);
+      first &&= button.hidden;
     }
   }
 

@@ -7,6 +7,7 @@ import { Deck } from "./deck.js";
 import { Outbox } from "./outbox.js";
 import { askName, knownName } from "./person.js";
 import { Progress } from "./progress.js";
+import { Reader } from "./reading.js";
 import { Grid, drawOne, prepare, said } from "./view.js";
 import { NOTHING, UNKNOWN, drawReason, keptWords, reason } from "./waiting.js";
 
@@ -25,6 +26,7 @@ const grid = new Grid(at("grid"), (id) => {
   deck.select(id);
   draw();
 });
+const reader = new Reader(at("one"), at("more"));
 const progress = new Progress(statusCame, () => !outbox.size);
 let annotator = knownName();
 let view = localStorage.getItem("sabal:view") === "grid" ? "grid" : "one";
@@ -193,6 +195,7 @@ function draw() {
     shownAt = performance.now();
     at("stage").dataset.item = card?.id ?? "";
     if (!card) ranOut();
+    reader.begin();
   }
   drawWaiting();
 }
@@ -239,10 +242,20 @@ function move(step) {
   fill();
 }
 
+function zoom() {
+  if (view === "one" && deck.card) reader.zoom();
+}
+
 function pressed(event) {
   if (event.ctrlKey || event.altKey || event.metaKey || document.querySelector("dialog[open]")) return;
   if (event.target.closest("input, textarea, select")) return;
   const key = event.key.toLowerCase();
+  // On a button Space presses it; everywhere else it scrolls.
+  if (key === " " && event.target.closest("button, a, summary, [role=option]")) return;
+  if (view === "one" && deck.card && reader.key(key, event.shiftKey)) {
+    event.preventDefault();
+    return;
+  }
   const step = { arrowleft: -1, arrowright: 1 }[key];
   const rows = { arrowup: -1, arrowdown: 1 }[key];
   // A key that is held down looks around; it must not answer one item after the other.
@@ -253,6 +266,10 @@ function pressed(event) {
   else if (key === "u") undo();
   else if (key === "s") answer({ skip: true });
   else if (key === "g") switchView();
+  else if (key === "z") zoom();
+  else if (key === "escape" || key === "backspace") {
+    if (!classes.clear() && reader.zoomed) reader.zoom();
+  }
   else if (key === "/") classes.find();
   else if (key === "?") at("help-dialog").showModal();
   else return;
@@ -267,6 +284,7 @@ function wire() {
   at("back").addEventListener("click", () => move(-1));
   at("forward").addEventListener("click", () => move(1));
   at("view").addEventListener("click", switchView);
+  at("zoom")?.addEventListener("click", zoom);
   at("help").addEventListener("click", () => at("help-dialog").showModal());
   at("person").addEventListener("click", () => askName().then(() => location.reload()));
   document.addEventListener("visibilitychange", () => {

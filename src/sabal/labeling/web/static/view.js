@@ -82,6 +82,7 @@ function picture(card) {
     image.alt = "This image cannot be shown: skip it";
     image.classList.add("broken");
   });
+  image.dataset.url = card.url;
   image.src = card.url;
   markTiny(image);
   return image;
