@@ -9,12 +9,14 @@ import re
 import zlib
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 import sabal
 from sabal.errors import FileError
@@ -23,6 +25,7 @@ from sabal.labeling.exchange.exporting import export_file
 from sabal.labeling.exchange.importing import import_file
 from sabal.labeling.features.image_features import open_image
 from sabal.labeling.project import Project
+from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app, media
 from security_helpers import client_of, label, text_project
 
@@ -286,6 +289,61 @@ def test_images_that_unpack_to_gigabytes_are_refused(tmp_path, side):
         refused = client.get("/media/bomb.png")
         assert refused.status_code == 404
         assert str(tmp_path) not in refused.text
+
+
+@pytest.mark.parametrize("side", [40, 400])
+@pytest.mark.parametrize("ending", ["jpg", "gif", "png", "webp", "tif", "bmp"])
+def test_nothing_but_the_pixels_of_an_image_is_served(tmp_path, ending, side):
+    """Comments, and what cameras write beside a picture."""
+    secret = b"SECRET"
+    exif, text = Image.Exif(), PngInfo()
+    exif[0x010E] = secret.decode()
+    text.add_text("Comment", secret.decode())
+    image = Image.new("RGB", (side, side), (200, 30, 30))
+    more = {"jpg": {"exif": exif}, "webp": {"exif": exif}, "png": {"pnginfo": text}}
+    more["tif"] = {"description": secret.decode()}
+    path = tmp_path / f"picture.{ending}"
+    given = more.get(ending, {})
+    image.save(path, comment=secret, icc_profile=secret, xmp=secret, **given)
+    assert secret in path.read_bytes() or ending == "bmp"
+    served, _ = media.reencoded(path)
+    assert secret not in served
+    with Image.open(io.BytesIO(served)) as shown:
+        assert shown.size == (side, side)
+        assert not {"comment", "exif", "icc_profile", "xmp", "Comment"} & shown.info.keys()
+        assert np.allclose(np.asarray(shown.convert("RGB"))[5, 5], (200, 30, 30), atol=8)
+
+
+def test_transparent_images_stay_transparent(tmp_path):
+    image = Image.new("P", (400, 400), 0)
+    image.putpalette([255, 0, 0, 0, 255, 0])
+    image.paste(1, (0, 0, 200, 400))
+    image.save(tmp_path / "half.gif", transparency=0, comment=b"SECRET")
+    served, kind = media.reencoded(tmp_path / "half.gif")
+    assert kind == "image/png"
+    assert b"SECRET" not in served
+    with Image.open(io.BytesIO(served)) as shown:
+        assert shown.convert("RGBA").getpixel((300, 9))[3] == 0
+        assert shown.convert("RGBA").getpixel((100, 9)) == (0, 255, 0, 255)
+
+
+def test_images_whose_names_have_line_breaks_are_shown(tmp_path):
+    for name in ("two\nlines", "\r\n", "end\n", "a\u2028b", "tab\tand\x0b"):
+        folder = tmp_path / "photos" / f"in {name}"
+        folder.mkdir(parents=True)
+        Image.new("L", (4, 4)).save(folder / f"{name}.png")
+    with (
+        Project.create(tmp_path / "p", data=tmp_path / "photos", classes=["a", "b"]) as project,
+        client_of(project) as client,
+    ):
+        project.store.add_round(0, [NewBatchItem(row) for row in range(5)], strategy="random")
+        for item in project.items:
+            assert client.get(f"/media/{quote(item.key, safe='')}").status_code == 200
+            assert client.post("/api/labels", json=label(item.key, "a")).status_code == 200
+        assert len(project.store.labels()) == 5
+        for form in ("csv", "jsonl", "parquet"):
+            path = export_file(project.store, tmp_path / f"labels.{form}", form)
+            assert import_file(project.store, path).unknown == []
 
 
 def test_a_file_that_calls_itself_an_image_starts_no_program(tmp_path):

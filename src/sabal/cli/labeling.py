@@ -137,6 +137,13 @@ def label(
         str | None,
         typer.Option(envvar="SABAL_TOKEN", help="What others must show [made up when needed]."),
     ] = None,
+    proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="A web server in front, whose X-Forwarded-For is believed. Repeatable.",
+        ),
+    ] = None,
     example: Annotated[
         bool, typer.Option("--example", help="Make the folder first: handwritten digits.")
     ] = False,
@@ -160,7 +167,15 @@ def label(
         opened = Project.open(project)
     with opened:
         _say(learns_with(opened))
-        serve(opened, host=host, port=port, browser=browser, token=token, announce=_announce)
+        serve(
+            opened,
+            host=host,
+            port=port,
+            browser=browser,
+            token=token,
+            proxies=proxy or (),
+            announce=_announce,
+        )
         print("Stopped. Every answer is stored.")
 
 

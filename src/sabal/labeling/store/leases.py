@@ -14,6 +14,7 @@ from sabal.labeling.store.database import as_text
 from sabal.labeling.store.records import LeasedItem, check_name
 from sabal.labeling.store.store_base import StoreBase
 
+MAX_CLOCK_ERROR = timedelta(seconds=60)  # between the clocks of machines that share a database
 MAX_LEASES = 1_000  # the maximal number of items that one person holds at once
 
 
@@ -27,9 +28,11 @@ class LeaseStore(StoreBase):
         with self.database.write() as connection:
             now = self.database.clock()
             until = now + timedelta(seconds=self.settings.lease_seconds)
-            expired = schema.leases.c.expires_at <= as_text(now)
-            connection.execute(schema.leases.delete().where(expired))
             lease, overlap = schema.leases.c, self.settings.overlap
+            expired = lease.expires_at <= as_text(now)
+            # A clock that was ahead, and was set right since, made these.
+            in_future = lease.leased_at > as_text(now + MAX_CLOCK_ERROR)
+            connection.execute(schema.leases.delete().where(expired | in_future))
             held_items = sa.select(lease.item_id).where(lease.annotator == annotator)
             held = schema.batch_items.c.item_id.in_(held_items)
             own = _unanswered(annotator).where(held, _answers() < overlap)

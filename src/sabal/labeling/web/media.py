@@ -8,6 +8,7 @@ from pathlib import Path
 import anyio
 from fastapi import APIRouter
 from PIL import Image, ImageOps
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.responses import Response
 
 from sabal.errors import FileError, UnknownNameError
@@ -22,12 +23,29 @@ MAX_CONCURRENT = 2  # images that are decoded at a time: a large one needs hundr
 SMALL_SIDE = 256  # images up to this size are encoded without loss as PNG, larger ones as JPEG
 
 
+class KeyConvertor(Convertor[str]):
+    """The id of an item in an address: any text, with slashes and line breaks."""
+
+    regex = "(?s:.*)"
+
+    def convert(self, value: str) -> str:
+        """Return the id."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return the part of the address."""
+        return value
+
+
+register_url_convertor("item_key", KeyConvertor())
+
+
 def media_routes(project: Project) -> APIRouter:
     """Return the route `/media/{key}`: the image of an item."""
     routes = APIRouter()
     limiter = anyio.CapacityLimiter(MAX_CONCURRENT)
 
-    @routes.get("/media/{key:path}", include_in_schema=False)
+    @routes.get("/media/{key:item_key}", include_in_schema=False)
     async def media(key: str, large: bool = False) -> Response:
         """Return the image of an item, re-encoded: metadata and other content is dropped."""
         side = LARGE_SIDE if large else MAX_SIDE
@@ -74,8 +92,11 @@ def reencoded(path: Path, side: int = MAX_SIDE) -> tuple[bytes, str]:
 def _encoded(image: Image.Image) -> tuple[bytes, str]:
     out = io.BytesIO()
     transparent = image.has_transparency_data
-    if transparent or max(image.size) <= SMALL_SIDE:
-        image.convert("RGBA" if transparent else "RGB").save(out, "PNG")
+    as_png = transparent or max(image.size) <= SMALL_SIDE
+    plain = image.convert("RGBA" if transparent else "RGB")
+    plain.info = {}  # comments and other metadata, which the encoders would write
+    if as_png:
+        plain.save(out, "PNG")
         return out.getvalue(), "image/png"
-    image.convert("RGB").save(out, "JPEG", quality=88)
+    plain.save(out, "JPEG", quality=88)
     return out.getvalue(), "image/jpeg"

@@ -4,7 +4,7 @@
 - Requests to the interface must come from the app's own page (`Origin`, `Sec-Fetch-Site`) or from a
   program, against cross-site request forgery; only the pages may be linked to from other sites.
 - With a token, or personal ones, every request must present it. It is compared in constant time,
-  and an address that presents many wrong ones has to wait.
+  and an address that presents many wrong ones is told to wait; a right one is always accepted.
 - Bodies are limited to one megabyte and half a minute.
 - Responses may load nothing from other sites, may not be framed, and are not sniffed.
 """
@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from http.cookies import CookieError, SimpleCookie
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sabal.errors import SabalError
+from sabal.labeling.web.connections import owner_of
 from sabal.labeling.web.error_responses import error_response
 from sabal.labeling.web.tokens import WINDOW_SECONDS, TokenGate, Verdict
 
@@ -142,9 +143,9 @@ def _is_public(path: str) -> bool:
 
 
 def address_of(scope: Scope) -> str:
-    """Return the address of the client."""
+    """Return the address of the client, or what stands for it in the limit on guesses."""
     client = scope.get("client")
-    return client[0] if client else ""
+    return owner_of(client[0]) if client else ""
 
 
 def too_many_tokens() -> Response:
@@ -171,11 +172,8 @@ def _name_of(host: str) -> str | None:
 
 
 def _cookie(headers: Headers, name: str) -> str | None:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return None
-    return found.value if found else None
+    # As browsers parse it: cookies of other programs on this host may have any form.
+    return cookie_parser("; ".join(headers.getlist("cookie"))).get(name)
 
 
 async def _read(receive: Receive, headers: Headers, largest: int) -> bytes | Response:

@@ -8,7 +8,7 @@ import secrets
 import signal
 import socket
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from urllib.parse import quote
 
@@ -19,10 +19,10 @@ from sabal.core.interrupts import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
+from sabal.labeling.web.connections import BoundedConnection, Network, parse_proxies
 from sabal.labeling.web.tokens import MIN_LENGTH, check_token
 
 USUAL_PORT = 8760
-MAX_CONNECTIONS = 1_000
 STOPPING = "Stopping, up to ten seconds for a step that is under way (Ctrl+C again: at once) ..."
 
 NOT_ENCRYPTED = (
@@ -38,17 +38,21 @@ def serve(
     port: int | None = None,
     browser: bool = True,
     token: str | None = None,
+    proxies: Sequence[str] = (),
     announce: Callable[[str], None] = print,
 ) -> None:
     """Run the app until it is interrupted.
 
     The port is by default the usual one, or a free one if that is taken. If other machines can
     reach `host`, a token is made up and announced unless one is given; on this machine only, none
-    is needed.
+    is needed. `proxies` are the addresses of web servers in front of the app, whose headers
+    X-Forwarded-For and X-Forwarded-Proto are believed; other machines reach the app through them.
     """
+    networks = parse_proxies(proxies)
     listener = _listen(host, port)
     # A name may resolve to another address than it suggests: both must be loopback.
-    outside = not (_is_loopback(host) and _is_loopback(listener.getsockname()[0]))
+    alone = _is_loopback(host) and _is_loopback(listener.getsockname()[0])
+    outside = bool(networks) or not alone
     try:
         if outside and token is None:
             token = secrets.token_urlsafe(24)
@@ -62,28 +66,35 @@ def serve(
 
     def started() -> None:
         announce(f"Labelling {project.settings.name} at {address} (Ctrl+C ends it)")
-        if outside:
+        if not alone:
             announce(NOT_ENCRYPTED)
         if browser:
             webbrowser.open(address)
 
     # An interrupt is the regular end, after everything is stored and the worker is stopped.
     with listener, contextlib.suppress(KeyboardInterrupt):
-        _Server(app, started, lambda: announce(STOPPING)).run(sockets=[listener])
+        server = _Server(app, started, lambda: announce(STOPPING), networks)
+        server.run(sockets=[listener])
 
 
 class _Server(uvicorn.Server):
     """A server that reports when it listens, and when it stops."""
 
     def __init__(
-        self, app: FastAPI, started: Callable[[], None], stopping: Callable[[], None]
+        self,
+        app: FastAPI,
+        started: Callable[[], None],
+        stopping: Callable[[], None],
+        proxies: tuple[Network, ...] = (),
     ) -> None:
         config = uvicorn.Config(
             app,
+            http=type("Connection", (BoundedConnection,), {"proxies": proxies}),
+            proxy_headers=bool(proxies),
+            forwarded_allow_ips=[str(each) for each in proxies],
             log_level="warning",
             access_log=False,  # the printed address has the token in it
             ws="none",
-            limit_concurrency=MAX_CONNECTIONS,
             timeout_graceful_shutdown=2,
         )
         super().__init__(config)

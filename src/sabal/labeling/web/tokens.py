@@ -47,13 +47,15 @@ class PeopleWithLinks(Protocol):
 
 
 class TokenGate:
-    """Checks tokens in constant time, and blocks an address that guesses.
+    """Checks tokens in constant time, and limits the guesses of an address.
 
     Once somebody has a personal link, personal tokens only are accepted: the shared one, if there
     is one, would let its holder answer under any name.
 
-    Presenting the same wrong token again does not count as another guess, so that a page left open
-    with an old cookie does not block its address.
+    The limit never refuses a right token: other people may share the address, and pages of other
+    sites can make their browsers guess. What protects a token is its length. Presenting the same
+    wrong token again does not count as another guess, so that a page left open with an old cookie
+    does not use up the guesses of its address.
     """
 
     def __init__(
@@ -83,15 +85,15 @@ class TokenGate:
         """Check a token that came from `address`; a missing one is wrong."""
         if not given:
             return Admission(Verdict.WRONG)
+        admission = self._admission(given)
+        if admission.verdict is Verdict.RIGHT:
+            return admission
         now = self._clock()
         began, guesses = self._wrong.get(address, (now, set()))
         if now - began >= WINDOW_SECONDS:
             began, guesses = now, set()
         if len(guesses) >= MAX_WRONG:
             return Admission(Verdict.WAIT)
-        admission = self._admission(given)
-        if admission.verdict is Verdict.RIGHT:
-            return admission
         guesses.add(hashlib.sha256(_bytes(given)).digest())
         self._wrong.pop(address, None)
         self._wrong[address] = began, guesses
