@@ -98,7 +98,8 @@ def requests():
     yield from ((f"sabal-kernel/{atoms}", "sabal-kernel", {"atoms": atoms}) for atoms in KERNEL)
     plain = (
         "sabal sabal-greedy sabal-iht random entropy margin least-confidence bald power-bald "
-        "batchbald bayesian-coreset kcenter badge bait typiclust cluster-margin"
+        "batchbald bayesian-coreset kcenter badge bait typiclust cluster-margin "
+        "uncertainty-herding max-herding prob-cover drop-query"
     )
     yield from ((name, name, {}) for name in plain.split())
     yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5}

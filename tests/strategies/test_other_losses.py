@@ -16,12 +16,13 @@ import sabal
 from fuzz_oracle import check_selection
 from makers import by_atoms
 from sabal.core.rows import StoredRows
+from sabal.strategies import strategies
 
 OTHERS = ("sigmoid", "squared")
 SPARSE = ("sabal", "sabal-greedy", "sabal-iht", "sabal-kernel")
 SUITABLE = {
-    "sigmoid": {*SPARSE, "random", "entropy", "margin", "kcenter", "typiclust"},
-    "squared": {*SPARSE, "random", "kcenter", "typiclust"},
+    "sigmoid": {*SPARSE, "random", "entropy", "margin", "kcenter", "typiclust", "max-herding"},
+    "squared": {*SPARSE, "random", "kcenter", "typiclust", "max-herding"},
 }
 ATOMS = ("gradient", "curvature", "kernel", "coverage")
 
@@ -327,7 +328,7 @@ def test_candidates_are_the_most_uncertain(loss):
 
 
 @every_loss
-@pytest.mark.parametrize("strategy", sorted(sabal.strategies.strategies()))
+@pytest.mark.parametrize("strategy", sorted(strategies()))
 def test_strategies_that_would_misread_a_loss_say_which_do_not(loss, strategy):
     pool = pool_of(loss)
     if strategy in SUITABLE[loss]:

@@ -75,7 +75,8 @@ class Strategy(ABC):
                     pool.prediction_type.dispersion_name if name == "probs" else name
                     for name in need.split("|")
                 )
-                names = " or ".join(FROM.get(name, name) for name in called)
+                derived = {} if "logits" in need else FROM
+                names = " or ".join(derived.get(name, name) for name in called)
                 raise InputError(
                     f"{names} for the strategy {self.name!r}",
                     " and ".join(pool.given()) or "neither features nor predictions",

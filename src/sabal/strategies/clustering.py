@@ -1,4 +1,4 @@
-"""Clustering by scikit-learn, for TypiClust and Cluster-Margin.
+"""Clustering by scikit-learn, for TypiClust, Cluster-Margin, ProbCover and DropQuery.
 
 The features are copied to main memory as NumPy arrays.
 """
@@ -30,9 +30,17 @@ def normalized_points(features_ND: Array, labeled_LD: Array | None) -> tuple[np.
 
 
 def k_means(
-    points_MD: np.ndarray, clusters: int, rng: np.random.Generator, **given: object
+    points_MD: np.ndarray,
+    clusters: int,
+    rng: np.random.Generator,
+    *,
+    few: int = FEW_CLUSTERS,
+    **given: object,
 ) -> np.ndarray:
-    """Return the cluster of each point; clusters may be empty. `given` are options of KMeans."""
+    """Return the cluster of each point; clusters may be empty.
+
+    With more than `few` clusters, mini-batches are used. `given` are options of KMeans.
+    """
     from sklearn.cluster import KMeans, MiniBatchKMeans
     from sklearn.exceptions import ConvergenceWarning
 
@@ -44,7 +52,7 @@ def k_means(
     options = {"n_clusters": clusters, "random_state": seed, "max_iter": 100, **given}
     if "init" not in given:
         options["init"] = _k_means_seeds(sorted_MD, clusters, rng)
-    if clusters <= FEW_CLUSTERS or "init" in given:
+    if clusters <= few or "init" in given:
         model = KMeans(n_init=1, copy_x=False, **options)
     else:
         model = MiniBatchKMeans(n_init=1, batch_size=5000, **options)

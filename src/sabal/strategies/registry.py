@@ -23,11 +23,15 @@ from sabal.strategies.batchbald import BatchBald
 from sabal.strategies.bayesian_coreset import BayesianCoreset
 from sabal.strategies.cluster_margin import ClusterMargin
 from sabal.strategies.coverage import Sabal
+from sabal.strategies.drop_query import DropQuery
 from sabal.strategies.kcenter import KCenter
+from sabal.strategies.max_herding import MaxHerding
 from sabal.strategies.power_bald import PowerBald
+from sabal.strategies.prob_cover import ProbCover
 from sabal.strategies.random_sampling import Random
 from sabal.strategies.sparse_approximation import SabalGreedy, SabalIHT, SabalKernel
 from sabal.strategies.typiclust import TypiClust
+from sabal.strategies.uncertainty_herding import UncertaintyHerding
 from sabal.strategies.uncertainty_sampling import Entropy, LeastConfidence, Margin
 
 BUILT_IN: tuple[type[Strategy], ...] = (
@@ -48,6 +52,10 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     Bait,
     TypiClust,
     ClusterMargin,
+    UncertaintyHerding,
+    MaxHerding,
+    ProbCover,
+    DropQuery,
 )
 GROUP = "sabal.strategies"
 INPUTS = ("features", *ARRAYS, "loss", "labeled_features", "ids", "random_state")
