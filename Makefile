@@ -7,6 +7,7 @@
 # make bench   how fast selection is, side by side
 # make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
 # make load    50 people label at once, for two minutes
+# make test-integrations   Ray with a real S3 server
 # make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ LABEL_STUDIO := .venv-label-studio
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint docs bench torture load test-label-studio clean
+.PHONY: setup demo app test lint docs bench torture load test-integrations test-label-studio clean
 
 setup: .venv/full
 
@@ -46,6 +47,9 @@ docs: .venv/full
 
 bench: .venv/full
 	$(BIN)/python -m research bench
+
+test-integrations: .venv/full
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests_integrations
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio

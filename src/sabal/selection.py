@@ -16,7 +16,15 @@ import numpy as np
 
 from sabal.core.checks import check_choice
 from sabal.core.extras import import_optional
-from sabal.core.files import is_stream, write_text_whole, write_whole
+from sabal.core.files import is_stream
+from sabal.core.urls import (
+    file_ending,
+    file_system,
+    is_url,
+    local_path,
+    write_file,
+    write_text_file,
+)
 from sabal.errors import FileError
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
@@ -146,20 +154,20 @@ class Selection:
             return module.table(columns)
         return module.DataFrame(columns)
 
-    def to_csv(self, path: str | Path) -> Path:
+    def to_csv(self, path: str | Path) -> str | Path:
         """Write the batch as CSV with a header."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, COLUMNS)
         writer.writeheader()
         writer.writerows(self.rows())
-        return write_text_whole(path, text.getvalue())
+        return write_text_file(path, text.getvalue())
 
-    def to_jsonl(self, path: str | Path) -> Path:
+    def to_jsonl(self, path: str | Path) -> str | Path:
         """Write the batch as one JSON object per line."""
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows())
-        return write_text_whole(path, lines)
+        return write_text_file(path, lines)
 
-    def to_parquet(self, path: str | Path) -> Path:
+    def to_parquet(self, path: str | Path) -> str | Path:
         """Write the batch as Parquet; the evidence goes into the file's metadata as JSON."""
         pa = import_optional("pyarrow", "parquet", "to write Parquet files")
         pq = import_optional("pyarrow.parquet", "parquet", "to write Parquet files")
@@ -180,14 +188,15 @@ class Selection:
             metadata={"sabal.evidence": json.dumps(self.evidence)},
         )
         table = pa.table(columns, schema=schema)
-        return write_whole(path, lambda target: pq.write_table(table, target))
+        return write_file(path, lambda target: pq.write_table(table, target))
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path) -> str | Path:
         """Write the batch to a file that ends in .csv, .jsonl or .parquet, and return its path.
 
-        Devices, pipes and /dev/stdout without an ending get CSV.
+        The path may be a URL (s3://, gs://, file://, ...). Devices, pipes and /dev/stdout without
+        an ending get CSV.
         """
-        writers: dict[str, Callable[[str | Path], Path]] = {
+        writers: dict[str, Callable[[str | Path], str | Path]] = {
             ".csv": self.to_csv,
             ".jsonl": self.to_jsonl,
             ".parquet": self.to_parquet,
@@ -218,9 +227,8 @@ def _as_text(item: Any) -> Any:
 
 def check_destination(path: str | Path) -> str:
     """Return the file ending for saving a batch; raise if `path` cannot be written."""
-    target = Path(path)
-    ending = target.suffix.lower()
-    if is_stream(target):
+    ending = file_ending(path)
+    if not is_url(path) and is_stream(path):
         return ending if ending in ENDINGS else ".csv"
     if ending not in ENDINGS:
         raise FileError(
@@ -228,6 +236,13 @@ def check_destination(path: str | Path) -> str:
             str(path),
             "choose one of these endings",
         )
+    if isinstance(path, str) and is_url(path):
+        here = local_path(path)
+        if here is None:
+            file_system(path)  # raises for URLs of an unknown kind
+            return ending
+        path = here
+    target = Path(path)
     # Unlike Path.is_dir, os.path.isdir also accepts names that are too long.
     folder = os.path.dirname(os.path.realpath(target))
     if not os.path.isdir(folder):

@@ -56,7 +56,7 @@ def test_a_file_that_only_the_driver_sees_is_told_of(tmp_path):
     ("source", "message"),
     [
         ("nowhere.npz", "nothing at nowhere.npz"),
-        ("nosuch://bucket/pool", "can be read at nosuch://bucket/pool"),
+        ("nosuch://bucket/pool", "Protocol not known"),
         ("file:///no/such/pool.parquet", "nothing at file:///no/such/pool.parquet"),
         ({"feature": [[1.0]]}, "did you mean 'features'"),
         ({}, "no array at all"),
@@ -139,7 +139,7 @@ def test_scores_are_written_as_a_pool(tmp_path):
 
 @pytest.mark.parametrize(
     ("source", "message"),
-    [("nowhere", "nothing at nowhere"), ("nosuch://x/y", "can be read at nosuch://x/y")],
+    [("nowhere", "nothing at nowhere"), ("nosuch://x/y", "Protocol not known")],
 )
 def test_data_sets_that_are_not_there(source, message):
     with pytest.raises(FileError, match=message):

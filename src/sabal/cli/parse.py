@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sabal.core.files import STANDARD_OUTPUT
+from sabal.core.urls import is_url
 from sabal.errors import InputError
 
 ENGINES = ("local", "ray")
@@ -15,6 +16,25 @@ ENGINES = ("local", "ray")
 def parse_out(out: Path | None) -> Path:
     """Return where to write; `-`, or nothing, is standard output."""
     return STANDARD_OUTPUT if out is None or out == Path("-") else out
+
+
+def parse_out_or_url(out: str) -> str | Path:
+    """Return where to write, as `parse_out` does, or a URL as it is."""
+    return out if is_url(out) else parse_out(Path(out))
+
+
+def parse_columns(texts: list[str] | None) -> dict[str, str | list[str]] | None:
+    """Return texts such as ``probs=cat,dog`` as the columns of each array."""
+    if not texts:
+        return None
+    found: dict[str, str | list[str]] = {}
+    for text in texts:
+        array, _, names = text.partition("=")
+        if not names or array in found:
+            example = "write for instance features=embedding"
+            raise InputError("--columns once for an array, as array=column", repr(text), example)
+        found[array] = names.split(",") if "," in names else names
+    return found
 
 
 def parse_options(

@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from sabal.api import choose, select_pool
-from sabal.cli.parse import parse_engine, parse_options, parse_out
+from sabal.cli.parse import parse_columns, parse_engine, parse_options, parse_out_or_url
 from sabal.cli.root import app, only_answers_on_stdout
 from sabal.core.arrays import to_numpy
 from sabal.core.files import is_standard_output
@@ -24,7 +24,10 @@ from sabal.selection import check_destination
 @app.command()
 def select(
     pool: Annotated[
-        str, typer.Argument(help=".npz, .parquet (file or folder) or a folder of .npy.")
+        str,
+        typer.Argument(
+            help=".npz, .parquet (file or folder) or a folder of .npy, at a path or a URL."
+        ),
     ],
     budget: Annotated[int, typer.Option("--budget", "-b", help="How many items to choose.")],
     strategy: Annotated[
@@ -35,11 +38,23 @@ def select(
         typer.Option(help="A file like the pool with the `features` of what is labelled already."),
     ] = None,
     out: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--out", "-o", help="Write to .csv, .jsonl or .parquet; - is standard output."
+            "--out",
+            "-o",
+            help="Write to .csv, .jsonl or .parquet, at a path or a URL; - is standard output.",
         ),
     ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The columns of an array in Parquet files, as features=embedding or "
+            "probs=cat,dog. Repeatable."
+        ),
+    ] = None,
+    loss: Annotated[
+        str, typer.Option(help="softmax, sigmoid (several labels an item) or squared.")
+    ] = "softmax",
     seed: Annotated[int, typer.Option(help="Decides every random draw.")] = 0,
     option: Annotated[
         list[str] | None, typer.Option(help="An option of the strategy, as name=value.")
@@ -72,15 +87,15 @@ def select(
     Example: `sabal select pool.npz --budget 100 --out batch.csv`
     """
     from sabal.cli.tables import print_selection
-    from sabal.pools import NAMES, read_pool
+    from sabal.pools import NAMES, read_contents
 
     options = parse_options(option or [])
     parse_engine(engine, address=address, workers=workers)
     ignored: tuple[str, ...] = ()
-    if out is not None:
-        out = parse_out(out)
-        check_destination(out)
-    to_stdout = out is not None and is_standard_output(out)
+    target = None if out is None else parse_out_or_url(out)
+    if target is not None:
+        check_destination(target)
+    to_stdout = target is not None and is_standard_output(target)
     if to_stdout and as_json:
         raise InputError("--json or --out on standard output", "both", "write the batch to a file")
     with warnings.catch_warnings():
@@ -92,6 +107,8 @@ def select(
                 selection = select_pool(
                     pool,
                     budget,
+                    columns=parse_columns(columns),
+                    loss=loss,
                     strategy=strategy,
                     memory=memory,
                     scratch=scratch,
@@ -104,17 +121,19 @@ def select(
                 )
         else:
             with waiting(f"reading {pool}"):
-                contents = read_pool(pool, memory=memory, scratch=scratch)
+                contents = read_contents(
+                    pool, memory=memory, scratch=scratch, columns=parse_columns(columns), loss=loss
+                )
                 items = contents.pool.with_labeled(_features_in(labeled)).check()
             with waiting(f"choosing {budget:,} of {items.size:,} items"):
                 selection = choose(items, budget, strategy, seed, options)
             ignored = contents.ignored
-    if out is not None:
-        selection.save(out)
+    if target is not None:
+        selection.save(target)
     if as_json:
         print(json.dumps({"items": selection.rows(), "evidence": selection.evidence}))
     else:
-        print_selection(selection, out, on_stderr=to_stdout)
+        print_selection(selection, target, on_stderr=to_stdout)
         if ignored:
             told = sys.stderr if to_stdout else sys.stdout
             print(f"Not used: {', '.join(ignored)} (a pool has {', '.join(NAMES)})", file=told)
@@ -122,11 +141,11 @@ def select(
 
 def _features_in(labeled: str | None) -> np.ndarray | None:
     """Read the features from a file of labelled items."""
-    from sabal.pools import read_pool
+    from sabal.pools import read_contents
 
     if labeled is None:
         return None
-    items = read_pool(labeled).pool
+    items = read_contents(labeled).pool
     if not items.has("features"):
         raise FileError(
             f"`features` in {labeled}",

@@ -17,7 +17,7 @@ SHOWN_ITEMS = 10
 
 
 def print_selection(
-    selection: Selection, saved_to: Path | None, *, on_stderr: bool = False
+    selection: Selection, saved_to: str | Path | None, *, on_stderr: bool = False
 ) -> None:
     """Print the first items of a batch, a comparison with random ones, and any warnings."""
     console = Console(stderr=on_stderr)

@@ -14,7 +14,7 @@ from sabal.core.checks import check_same_items
 from sabal.core.memory import SHARE, parse_bytes
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import PER_ITEM, Contents, contents_of
-from sabal.pools.frames import Columns, chunk_of_table, is_table
+from sabal.pools.frames import THE_TABLE, Columns, chunk_of_table, is_table
 from sabal.pools.scratch import Scratch, removed_on_error
 from sabal.pools.sinks import Numbers, Sink, Strings
 
@@ -28,6 +28,7 @@ def pool_of_chunks(
     scratch: str | Path | None = None,
     columns: Columns | None = None,
     loss: str = "softmax",
+    source: str = THE_TABLE,
 ) -> Contents:
     """Return a pool of NumPy arrays made of chunks.
 
@@ -46,31 +47,30 @@ def pool_of_chunks(
         The columns of each array, if the chunks are tables; see `sabal.select_pool`.
     loss : str
         The loss of the prediction, as in `ArrayPool`.
+    source : str
+        What the tables are called in messages.
     """
     granted = None if memory is None else parse_bytes(memory)
     with removed_on_error(Scratch(scratch)) as folder:
-        pool = _PoolBuilder(folder, None if granted is None else granted // SHARE, columns)
+        pool = _PoolBuilder(folder, None if granted is None else granted // SHARE)
         for number, chunk in enumerate(chunks):
-            pool.add(number, chunk)
+            pool.add(number, chunk_of_table(chunk, columns, source) if is_table(chunk) else chunk)
         return contents_of(pool.done(), list(pool.sinks), granted, loss)
 
 
 class _PoolBuilder:
     """Collects the chunks of a pool: in memory up to `limit` bytes, then on disk."""
 
-    def __init__(self, scratch: Scratch, limit: int | None, columns: Columns | None = None) -> None:
+    def __init__(self, scratch: Scratch, limit: int | None) -> None:
         self.sinks: dict[str, Sink] = {}
         self._kinds: dict[str, str] = {}
         self._scratch = scratch
         self._limit = limit
-        self._columns = columns
         self._held = 0
         self._spilled = False
 
     def add(self, number: int, chunk: Any) -> None:
         """Check chunk `number` and copy its rows."""
-        if is_table(chunk):
-            chunk = chunk_of_table(chunk, self._columns)
         if not isinstance(chunk, Mapping):
             raise InputError(
                 "chunks that are dicts from names to arrays, or tables",

@@ -72,8 +72,10 @@ def table_arrays(table: Any, columns: Columns | None = None) -> dict[str, np.nda
     return whole
 
 
-def chunk_of_table(table: Any, columns: Columns | None = None) -> dict[str, Any]:
-    """Return the arrays in a pandas frame, or in an Arrow record batch or table."""
+def chunk_of_table(
+    table: Any, columns: Columns | None = None, source: str = THE_TABLE
+) -> dict[str, Any]:
+    """Return the arrays in a pandas frame, or in an Arrow record batch or table of `source`."""
     if _is_pandas(table):
         names = [str(name) for name in table.columns]
         numeric = [name for name, kind in zip(names, table.dtypes, strict=True) if _number(kind)]
@@ -83,17 +85,29 @@ def chunk_of_table(table: Any, columns: Columns | None = None) -> dict[str, Any]
     else:
         table = _one_batch(table)
         names = list(table.schema.names)
-        numeric = [field.name for field in table.schema if _arrow_number(field.type)]
+        numeric = _numeric_names(table.schema)
 
         def column(name: str) -> Any:
-            return _arrow_column(table.column(name), name)
+            return _arrow_column(table.column(name), name, source)
 
-    wanted = arrays_of_columns(names, numeric, columns)
+    wanted = arrays_of_columns(names, numeric, columns, source)
     return {array: _joined(found, column) for array, found in wanted.items()}
 
 
+def arrow_columns(schema: Any, columns: Columns | None, source: str) -> list[str]:
+    """Return the columns of an Arrow schema that a pool uses, in their order."""
+    wanted = arrays_of_columns(schema.names, _numeric_names(schema), columns, source)
+    used = {
+        name for found in wanted.values() for name in ([found] if isinstance(found, str) else found)
+    }
+    return [name for name in schema.names if name in used]
+
+
 def arrays_of_columns(
-    names: Sequence[str], numeric: Sequence[str], columns: Columns | None = None
+    names: Sequence[str],
+    numeric: Sequence[str],
+    columns: Columns | None = None,
+    source: str = THE_TABLE,
 ) -> dict[str, str | list[str]]:
     """Return the columns of each array of a pool.
 
@@ -106,6 +120,8 @@ def arrays_of_columns(
         All columns of the table, and those with numbers.
     columns : mapping, optional
         For some arrays, a column of lists, or a list of columns with a number each.
+    source : str
+        What the table is called in messages.
     """
     _check_once(names)
     given = {} if columns is None else _checked(columns, names)
@@ -113,14 +129,14 @@ def arrays_of_columns(
     found |= given
     if set(found) - {"id"}:
         if not given:
-            check_names(THE_TABLE, names, found)
+            check_names(source, names, found)
         return found
     others = [name for name in names if name not in (found.get("id"), "id")]
     odd = [name for name in others if name not in numeric or name.lower() in LABELS]
     if odd or not others:
         raise InputError(
             f"a table with some of {', '.join(PER_ITEM)}, or with features only",
-            f"the columns {', '.join(names) or '(none)'}",
+            f"the columns {', '.join(names) or '(none)'} in {source}",
             "say which columns are features: columns={'features': [...]}",
         )
     return {**found, "features": others}
@@ -229,15 +245,16 @@ def _pyarrow() -> Any:
     return import_optional("pyarrow", "parquet", "to read Arrow data")
 
 
-def _arrow_number(kind: Any) -> bool:
+def _numeric_names(schema: Any) -> list[str]:
     types = _pyarrow().types
-    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    tests = (types.is_integer, types.is_floating, types.is_boolean)
+    return [field.name for field in schema if any(test(field.type) for test in tests)]
 
 
-def _arrow_column(column: Any, name: str) -> np.ndarray:
+def _arrow_column(column: Any, name: str, source: str) -> np.ndarray:
     if hasattr(column, "combine_chunks"):
         column = column.combine_chunks()
     try:
-        return to_array(column, name, THE_TABLE)
+        return to_array(column, name, source)
     except FileError as error:
         raise InputError(error.expected, error.got, error.fix) from None

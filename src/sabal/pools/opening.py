@@ -9,17 +9,19 @@ from typing import Any
 
 from sabal.core.checks import check_choice
 from sabal.core.memory import parse_bytes
+from sabal.core.urls import is_url
 from sabal.errors import InputError
 from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import Contents
 from sabal.pools.frames import Columns, is_table, table_arrays, table_chunks
 from sabal.pools.pool import ArrayPool, Part, Pool
 from sabal.pools.pool_files import read_pool
+from sabal.pools.remote import read_remote, read_url
 
 ENGINES = ("local", "ray")
 
 PoolLike = str | Path | Mapping[str, Any] | Iterable[Any] | Any
-"""A path, arrays by name, a table (see `sabal.pools.frames`), or chunks."""
+"""A path or URL, arrays by name, a table (see `sabal.pools.frames`), or chunks."""
 
 
 @contextmanager
@@ -76,10 +78,12 @@ def read_contents(
     table = is_table(source)
     if table:
         source = table_chunks(source, columns)
-    elif columns is not None and isinstance(source, str | Path | Mapping):
+    elif columns is not None and isinstance(source, Mapping):
         raise InputError("a table where there is `columns`", type(source).__name__, "leave it out")
+    if isinstance(source, str) and is_url(source):
+        return read_url(source, memory=limit, scratch=scratch, columns=columns, loss=loss)
     if isinstance(source, str | Path):
-        return read_pool(source, memory=limit, scratch=scratch, loss=loss)
+        return _read_path(Path(source), limit, scratch, columns, loss)
     if isinstance(source, Mapping):
         named = {"ids" if name == "id" else name: part for name, part in source.items()}
         return Contents(ArrayPool(**{"loss": loss, **named}), ())
@@ -92,6 +96,19 @@ def read_contents(
     return pool_of_chunks(
         source, memory=limit, scratch=scratch, columns=None if table else columns, loss=loss
     )
+
+
+def _read_path(
+    path: Path,
+    memory: int | None,
+    scratch: str | Path | None,
+    columns: Columns | None,
+    loss: str,
+) -> Contents:
+    if columns is None:
+        return read_pool(path, memory=memory, scratch=scratch, loss=loss)
+    url = path.absolute().as_uri()
+    return read_remote(url, memory=memory, scratch=scratch, columns=columns, loss=loss)
 
 
 def _for_cluster(source: PoolLike, columns: Columns | None, loss: str) -> PoolLike:

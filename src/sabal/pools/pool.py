@@ -283,6 +283,7 @@ class ArrayPool(Pool):
         self.prediction = kind(self.arrays)
         self.make_atoms = atoms
         self.memory = memory
+        self.owner: object = None  # what has to live as long as the pool, such as its folder
         self._labeled_features = labeled_features
         self._checked_labeled: Array = None
         self.size = self.arrays.size = self._find_size(size, ids)

@@ -1,31 +1,25 @@
-"""Pools at a URL (s3://, gs://, file://, ...): Parquet files, read through Arrow's file systems."""
+"""Pools at a URL (s3://, gs://, ...): Parquet files, which are read in parts, or copies."""
 
 from __future__ import annotations
 
-import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-import numpy as np
-
 from sabal.core.extras import import_optional
+from sabal.core.urls import file_system, local_path, url_errors
 from sabal.errors import FileError
 from sabal.pools.chunks import pool_of_chunks
 from sabal.pools.contents import PER_ITEM, Contents, check_names
-from sabal.pools.parquet import to_array
+from sabal.pools.frames import Columns, arrow_columns
+from sabal.pools.pool_files import read_pool
+from sabal.pools.scratch import Scratch, removed_on_error
 
 BATCH_ROWS = 4096  # rows decoded at a time
-
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-
-
-def is_remote(source: str) -> bool:
-    """Return whether `source` is a URL rather than a path."""
-    return _URL.match(source) is not None
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,12 @@ class ParquetFile:
     path: str
     url: str
     groups: tuple[int, ...]
-    names: tuple[str, ...]
+    schema: Any
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
 
     @property
     def rows(self) -> int:
@@ -63,34 +62,40 @@ class ParquetFile:
 
 def parquet_files(url: str) -> list[ParquetFile]:
     """Return the Parquet files at `url`: one file, or a folder of them in name order."""
-    fs = import_optional("pyarrow.fs", "parquet", "to read pools at a URL")
     pq = import_optional("pyarrow.parquet", "parquet", "to read pools at a URL")
 
+    system, paths = files_at(url)
+    paths = [each for each in paths if each.endswith(".parquet")]
+    if not paths:
+        raise FileError(
+            "a .parquet file, or a folder of them, at a URL",
+            url,
+            "save the pool as Parquet, or copy it to a folder that all machines can read",
+        )
+    found = []
     with reading(url):
-        system, path = fs.FileSystem.from_uri(url)
-        info = system.get_file_info(path)
-        if info.type == fs.FileType.NotFound:
-            raise FileError("a Parquet file or folder", f"nothing at {url}", "check the URL")
-        paths = [path]
-        if info.type == fs.FileType.Directory:
-            inside = system.get_file_info(fs.FileSelector(path))
-            paths = sorted(each.path for each in inside if each.is_file)
-        paths = [each for each in paths if each.endswith(".parquet")]
-        if not paths:
-            raise FileError(
-                "a .parquet file, or a folder of them, at a URL",
-                url,
-                "save the pool as Parquet, or copy it to a folder that all machines can read",
-            )
-        found = []
         for each in paths:
             with system.open_input_file(each) as stream:
                 reader = pq.ParquetFile(stream)
                 about = reader.metadata
                 groups = (about.row_group(k).num_rows for k in range(about.num_row_groups))
-                names = tuple(reader.schema_arrow.names)
-                found.append(ParquetFile(system, each, url, tuple(groups), names))
-        return found
+                found.append(ParquetFile(system, each, url, tuple(groups), reader.schema_arrow))
+    return found
+
+
+def files_at(url: str) -> tuple[Any, list[str]]:
+    """Return the file system of `url`, and the file there or the files in the folder there."""
+    fs = import_optional("pyarrow.fs", "parquet", "to read pools at a URL")
+    system, path = file_system(url)
+    with reading(url):
+        path = path.rstrip("/")
+        info = system.get_file_info(path)
+        if info.type == fs.FileType.NotFound:
+            raise FileError("a pool file or folder", f"nothing at {url}", "check the URL")
+        if info.type != fs.FileType.Directory:
+            return system, [path]
+        inside = system.get_file_info(fs.FileSelector(path))
+        return system, sorted(each.path for each in inside if each.is_file)
 
 
 def remote_size(url: str) -> int:
@@ -100,41 +105,84 @@ def remote_size(url: str) -> int:
     return sum(file.rows for file in files)
 
 
-def read_remote(
-    url: str, start: int, stop: int, *, memory: int | None, scratch: str | None
+def read_url(
+    url: str,
+    *,
+    memory: int | None = None,
+    scratch: str | Path | None = None,
+    columns: Columns | None = None,
+    loss: str = "softmax",
 ) -> Contents:
-    """Read some rows of the pool at `url`; `memory` and `scratch` are as in `read_pool`."""
-    return pool_of_chunks(_chunks(url, start, stop), memory=memory, scratch=scratch)
+    """Read the pool at `url`; the parameters are those of `select_pool`.
+
+    Parquet files are read in parts. An .npz file, or a folder of .npy files, is copied first.
+    """
+    here = local_path(url)
+    if here is not None and columns is None:
+        return read_pool(here, memory=memory, scratch=scratch, loss=loss)
+    system, paths = files_at(url)
+    kinds = {PurePosixPath(path).suffix for path in paths}
+    if ".npy" not in kinds and kinds != {".npz"}:
+        return read_remote(url, memory=memory, scratch=scratch, columns=columns, loss=loss)
+    with removed_on_error(Scratch(scratch)) as folder:
+        copies = [_copied(system, path, url, folder) for path in paths if _is_array(path)]
+        pool = copies[0] if kinds == {".npz"} else copies[0].parent
+        contents = read_pool(pool, memory=memory, scratch=scratch, loss=loss)
+        contents.pool.owner = folder
+        return contents
 
 
-def _chunks(url: str, start: int, stop: int) -> Iterator[dict[str, np.ndarray]]:
-    begin, columns = 0, None
-    for file in parquet_files(url):
-        if columns is None:
-            columns = [name for name in PER_ITEM if name in file.names]
-        elif missing := [name for name in columns if name not in file.names]:
+def read_remote(
+    url: str,
+    start: int = 0,
+    stop: int | None = None,
+    *,
+    memory: int | None = None,
+    scratch: str | Path | None = None,
+    columns: Columns | None = None,
+    loss: str = "softmax",
+) -> Contents:
+    """Read some rows of the Parquet pool at `url`; the parameters are those of `select_pool`."""
+    files = parquet_files(url)
+    stop = sum(file.rows for file in files) if stop is None else stop
+    wanted = arrow_columns(files[0].schema, columns, url)
+    chunks = _batches(files, wanted, start, stop)
+    found = pool_of_chunks(
+        chunks, memory=memory, scratch=scratch, columns=columns, loss=loss, source=url
+    )
+    return replace(found, ignored=tuple(n for n in files[0].names if n not in wanted))
+
+
+def _batches(files: list[ParquetFile], wanted: list[str], start: int, stop: int) -> Iterator[Any]:
+    begin = 0
+    for file in files:
+        if missing := [name for name in wanted if name not in file.names]:
             raise FileError(
-                f"column `{missing[0]}` in every file at {url}",
+                f"column `{missing[0]}` in every file at {file.url}",
                 f"{file.path} without it",
                 "give every file the same columns",
             )
-        for batch in file.batches(columns, start - begin, stop - begin, BATCH_ROWS):
-            yield {name: to_array(batch.column(name), name, Path(url)) for name in columns}
+        yield from file.batches(wanted, start - begin, stop - begin, BATCH_ROWS)
         begin += file.rows
+
+
+def _is_array(path: str) -> bool:
+    return PurePosixPath(path).suffix in (".npy", ".npz")
+
+
+def _copied(system: Any, path: str, url: str, folder: Scratch) -> Path:
+    """Return a copy of a file in a scratch folder."""
+    target = folder.create(PurePosixPath(path).name)
+    with reading(url), system.open_input_stream(path) as stream:
+        shutil.copyfileobj(stream, target)
+    return folder.close(target)
 
 
 @contextmanager
 def reading(url: str) -> Iterator[None]:
     """Turn Arrow's errors into a FileError about this URL."""
-    import pyarrow as pa
-
-    try:
+    fix = (
+        "check the URL and the permissions, or copy the pool to a folder that all machines can read"
+    )
+    with url_errors(url, f"a pool that can be read at {url}", fix):
         yield
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise FileError(
-            f"a pool that can be read at {url}",
-            reason,
-            "check the URL and the permissions, or copy the pool to a folder that all machines "
-            "can read",
-        ) from None

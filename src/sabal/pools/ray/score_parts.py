@@ -15,12 +15,12 @@ import numpy as np
 from sabal.core.arrays import as_array, to_numpy
 from sabal.core.checks import check_same_items
 from sabal.core.extras import import_optional
-from sabal.core.files import write_whole
+from sabal.core.urls import is_url, write_file
 from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import PER_ITEM
 from sabal.pools.parquet import to_array
 from sabal.pools.pool import FILE_ARRAYS
-from sabal.pools.remote import ParquetFile, is_remote, parquet_files
+from sabal.pools.remote import ParquetFile, parquet_files
 
 Batch = dict[str, np.ndarray]
 ScoreFunction = Callable[[Batch], Mapping[str, Any]]
@@ -70,9 +70,9 @@ def parts_of(source: str | Path, batch_size: int, workers: int) -> list[DataPart
     """Return the parts of a data set, in order; several per worker if it is large enough."""
     text = os.fspath(source)
     folder = Path(text)
-    if not is_remote(text) and folder.is_dir() and any(folder.glob("*.npy")):
+    if not is_url(text) and folder.is_dir() and any(folder.glob("*.npy")):
         return _npy_parts(folder.absolute(), batch_size, workers)
-    if is_remote(text):
+    if is_url(text):
         files = parquet_files(text)
     elif folder.is_dir() or folder.suffix == ".parquet":
         files = parquet_files(folder.absolute().as_uri())
@@ -137,7 +137,7 @@ def _column(column: Any, name: str) -> np.ndarray:
 
 
 def write_scores(
-    part: DataPart, score: ScoreFunction, batch_size: int, path: Path
+    part: DataPart, score: ScoreFunction, batch_size: int, path: str | Path
 ) -> tuple[int, str]:
     """Score a part, write it to a Parquet file, and return its number of rows and schema."""
     pa = import_optional("pyarrow", "ray", "to write Parquet files")
@@ -160,7 +160,7 @@ def write_scores(
         if writer is not None:
             writer.close()
 
-    write_whole(path, write)
+    write_file(path, write)
     return rows, str(schema)
 
 

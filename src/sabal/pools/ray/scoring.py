@@ -13,13 +13,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from sabal.core.checks import check_whole
 from sabal.core.files import make_folder, move_into_place
+from sabal.core.urls import file_system, is_url, join_url, local_path, url_errors
 from sabal.errors import ClusterError, FileError, InputError, SabalError
 from sabal.pools.ray.score_parts import (
     DataPart,
@@ -35,7 +37,7 @@ from sabal.pools.ray.session import (
     reason_of,
     session,
 )
-from sabal.pools.remote import is_remote
+from sabal.pools.remote import files_at
 
 
 def score_with_ray(
@@ -47,7 +49,7 @@ def score_with_ray(
     workers: int | None = None,
     gpus: float = 0.0,
     address: str | None = None,
-) -> Path:
+) -> str | Path:
     """Score a data set with a model through Ray Data, and write a pool for `sabal select`.
 
     Parameters
@@ -58,8 +60,10 @@ def score_with_ray(
         A function from a batch (a dict of NumPy arrays by column) to a dict with `features` and one
         of `logits`, `probs` and `log_probs`. Or a class of such callables, which is instantiated
         once per worker, for instance to load a model. The column `id` passes through.
-    out : path
-        A new folder of Parquet files, in the order of the source. It is complete or absent.
+    out : path or URL
+        A new folder of Parquet files, in the order of the source. It is complete or absent; at a
+        URL, where folders cannot be renamed, its files are moved there one by one when all are
+        complete.
     batch_size : int
         The maximum number of rows per call of `score`.
     workers : int, optional
@@ -73,10 +77,11 @@ def score_with_ray(
     if workers is not None:
         check_whole(workers, "workers")
     target = _new_folder(out)
+    filled = _filled_url(target) if isinstance(target, str) else _filled(target)
     with session(address, cpus=workers), _quiet(ray_data_module()) as data:
         count = workers or cpus_of_cluster()
         parts = parts_of(source, batch_size, count)
-        with _filled(target) as folder:
+        with filled as folder:
             # Unpickled by the worker only after `sys.path` has been extended.
             packed = ray_module().cloudpickle.dumps(score)
             scorer = (packed, sys.path, parts, batch_size, str(folder))
@@ -94,7 +99,7 @@ class PartScorer:
         self._score = score
         self._parts = parts
         self._batch_size = batch_size
-        self._folder = Path(folder)
+        self._folder = folder
 
     def __call__(self, numbers: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return a report for every part: the schema that was written, or the error."""
@@ -108,7 +113,8 @@ class PartScorer:
         return score() if isinstance(score, type) else score
 
     def _score_part(self, number: int) -> dict[str, Any]:
-        path = self._folder / f"part-{number:06d}.parquet"
+        name = f"part-{number:06d}.parquet"
+        path = join_url(self._folder, name) if is_url(self._folder) else Path(self._folder, name)
         try:
             rows, schema = write_scores(self._parts[number], self._model, self._batch_size, path)
         except SabalError as error:
@@ -162,17 +168,44 @@ def _error(report: dict[str, Any]) -> InputError:
     return error
 
 
-def _new_folder(out: str | Path) -> Path:
-    if is_remote(os.fspath(out)):
-        raise FileError(
-            "a folder to write to that all machines share",
-            f"the URL {out}",
-            "write to a folder, then copy it",
-        )
+def _new_folder(out: str | Path) -> str | Path:
+    if isinstance(out, str) and is_url(out):
+        here = local_path(out)
+        if here is None:
+            _check_empty(out)
+            return out
+        out = here
     target = Path(out).absolute()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise FileError("a new folder to write to", f"{target}, which exists", "choose another")
     return target
+
+
+def _check_empty(url: str) -> None:
+    system, path = file_system(url)
+    with url_errors(url, f"to write {url}"):
+        info = system.get_file_info(path.rstrip("/"))
+        if info.is_file or (info.type.name == "Directory" and files_at(url)[1]):
+            raise FileError("a new folder to write to", f"{url}, which exists", "choose another")
+
+
+@contextmanager
+def _filled_url(url: str) -> Iterator[str]:
+    """Yield the URL of a temporary folder whose files are moved to `url` at the end."""
+    name = f".partial-{uuid4().hex}"
+    system, target = file_system(url)
+    target = target.rstrip("/")
+    folder = f"{target}/{name}"
+    with url_errors(url, f"to write {url}"):
+        system.create_dir(folder)
+    try:
+        yield join_url(url, name)
+        with url_errors(url, f"to write {url}"):
+            for path in files_at(join_url(url, name))[1]:
+                system.move(path, f"{target}/{PurePosixPath(path).name}")
+    finally:
+        with url_errors(url, f"to remove temporary files at {url}"):
+            system.delete_dir(folder)
 
 
 @contextmanager

@@ -12,11 +12,12 @@ from typing import Any, Protocol
 from sabal.core.arrays import Array, as_array, to_numpy
 from sabal.core.checks import check_ids, check_same_items
 from sabal.core.memory import parse_bytes
+from sabal.core.urls import is_url
 from sabal.errors import FileError, InputError, UnknownNameError, did_you_mean
 from sabal.pools.contents import Contents, contents_of
 from sabal.pools.pool import FILE_ARRAYS
 from sabal.pools.pool_files import pool_size, read_pool
-from sabal.pools.remote import is_remote, read_remote, remote_size
+from sabal.pools.remote import read_remote, remote_size
 
 PoolSource = str | Path | Mapping[str, Array]
 """A pool: a path or a URL, or arrays by name as in `sabal.select` (with `id` or `ids`)."""
@@ -60,7 +61,7 @@ class FileRows:
 
     def read(self) -> Contents:
         """Read the rows."""
-        if is_remote(self.path):
+        if is_url(self.path):
             return read_remote(
                 self.path, self.start, self.stop, memory=self.memory, scratch=self.scratch
             )
@@ -92,10 +93,10 @@ class FileSources:
 
     def __init__(self, path: str, memory: int | None, scratch: str | None) -> None:
         # A worker may be in another folder.
-        self._path = path if is_remote(path) else os.path.abspath(path)
+        self._path = path if is_url(path) else os.path.abspath(path)
         self._memory = memory
         self._scratch = scratch
-        self.size = remote_size(path) if is_remote(path) else pool_size(path)
+        self.size = remote_size(path) if is_url(path) else pool_size(path)
 
     def of(self, start: int, stop: int) -> FileRows:
         """Return the source of rows `start` to `stop`."""
