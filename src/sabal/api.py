@@ -172,8 +172,8 @@ def select_pool(
     budget : int
         How many items to choose.
     columns : mapping, optional
-        The columns of each array in a table or in Parquet files: a column of lists, or a list of columns with a number
-        each, for instance ``{"features": "embedding", "probs": ["cat", "dog"], "id": "path"}``. By
+        The columns of each array in a table or in Parquet files: a column of lists, or a list of
+        columns with a number each, for instance ``{"features": "embedding", "probs": ["cat", "dog"], "id": "path"}``. By
         default columns are called as the arrays are; a table of numbers only is all features. The
         index of a pandas frame gives the ids if there is no column `id`.
     loss, strategy, random_state, **options

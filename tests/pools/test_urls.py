@@ -118,8 +118,7 @@ def test_columns_in_a_bucket_and_on_disk(bucket, arrays, expected, tmp_path):
         assert_same(sabal.select_pool(source, B, columns=columns, random_state=0), expected)
     answer = CliRunner().invoke(
         app,
-        ["select", str(tmp_path), f"-b{B}", "--columns=features=embedding", "--columns=probs=p"]
-        + ["--json"],
+        f"select {tmp_path} -b{B} --columns features=embedding --columns probs=p --json".split(),
     )
     assert [row["id"] for row in json.loads(answer.stdout)["items"]] == expected.ids.tolist()
 
