@@ -165,16 +165,16 @@ def select_pool(
         A pool file or folder (.npz, .parquet, a folder of .parquet or .npy), on disk or at a URL
         (s3://, gs://, file://, ...); arrays by name; a pandas or polars DataFrame, an Arrow table,
         dataset or record-batch reader, or whatever else streams Arrow data (DuckDB, Hugging Face
-        datasets, Daft, Spark); or chunks, each a mapping from `features`, `probs`, `id` and so on to arrays of equal length, or a table.
-        On a cluster, a URL is one of Parquet files, a path is one that every machine can read,
-        and chunks cannot be had.
+        datasets, Daft, Spark); or chunks, each a mapping from `features`, `probs`, `id` and so on
+        to arrays of equal length, or a table. On a cluster, a URL is one of Parquet files, a path
+        is one that every machine can read, and chunks cannot be had.
     budget : int
         How many items to choose.
     columns : mapping, optional
         The columns of each array in a table or in Parquet files: a column of lists, or a list of
-        columns with a number each, for instance
-        ``{"features": "embedding", "probs": ["cat", "dog"], "id": "path"}``. By default columns
-        are called as the arrays are; a table of numbers only is all features. The index of a pandas frame gives the ids if there is no column `id`.
+        columns with a number each, for instance ``{"features": "embedding", "probs": ["cat",
+        "dog"], "id": "path"}``. By default columns are called as the arrays are; a table of numbers
+        only is all features. The index of a pandas frame gives the ids if there is no column `id`.
     loss, strategy, random_state, **options
         As in `select`.
     memory : int or str, optional
