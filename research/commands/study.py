@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,8 +21,16 @@ from research.commands.study_shared import (
 from sabal.errors import FileError, InputError
 
 if TYPE_CHECKING:
+    from research.study.definitions import StudyTask
     from research.study.findings import Findings
-    from research.study.runs import StudyOutcome, StudyRun
+    from research.study.planning import SeedRule, StudyRun
+    from research.study.run_records import StudyResults
+    from research.study.runs import StudyOutcome
+
+
+@dataclass(frozen=True)
+class _Family:
+    name: str
 
 
 @app.command()
@@ -33,7 +42,24 @@ def study(
     configurations: Annotated[
         str | None, typer.Option(help="In the same way, what is compared [all].")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Number of paired runs of each.")] = 5,
+    families: Annotated[
+        str | None,
+        typer.Option(help="In the same way: tabular, tfidf, frozen, networks, diagnostic [all]."),
+    ] = None,
+    seeds: Annotated[
+        str,
+        typer.Option(
+            help="Number of paired runs of each; auto: 20 where a run takes less than 10 seconds, "
+            "else 5."
+        ),
+    ] = "auto",
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="K/N",
+            help="Only the K-th of N parts, so that N commands share the runs and the file.",
+        ),
+    ] = None,
     jobs: Annotated[int, typer.Option(help="Runs in parallel, with one thread each.")] = 1,
     minutes: Annotated[
         float | None, typer.Option(help="Start no further run after this many minutes.")
@@ -62,30 +88,39 @@ def study(
     Example: `python -m research study --tasks "digits-*" --configurations margin,sabal --seeds 3`
     """
     from research.study.configurations import CONFIGURATIONS
+    from research.study.planning import open_runs, parse_shard, planned, shard_of
     from research.study.report_page import FOLDER, ReportScope, write_report
     from research.study.run_records import RUNS_FILE, read_results
-    from research.study.runs import open_runs, planned
     from research.study.tasks import HELD_OUT, TASKS
     from research.study.terminal_tables import listed, print_listed
 
     if report and show_list:
         raise InputError("--report or --list", "both", "leave one of them out")
-    chosen_tasks = named(tasks, TASKS, "--tasks")
+    chosen_tasks = _tasks_of(named(tasks, TASKS, "--tasks"), families)
+    part = parse_shard(shard or "1/1")
     compared = named(configurations, CONFIGURATIONS, "--configurations")
     file = out / FOLDER / RUNS_FILE
     results = read_results(file, TASKS, CONFIGURATIONS)
+    rule = _seed_rule(seeds, results)
     if show_list:
-        lists = listed(chosen_tasks, compared, seeds, results, HELD_OUT)
+        lists = listed(chosen_tasks, compared, rule, results, HELD_OUT)
         print(json.dumps(lists)) if as_json else print_listed(lists)
         return
     outcome = None
-    options: dict[str, object] = {"--tasks": tasks, "--configurations": configurations}
+    options: dict[str, object] = {"--tasks": tasks, "--families": families}
+    options |= {"--configurations": configurations}
     if not report:
-        todo = open_runs(planned(chosen_tasks, compared, seeds), results)
+        todo = open_runs(shard_of(planned(chosen_tasks, compared, rule), *part), results)
         outcome = _run(todo, file.parent, data, jobs, minutes)
         results = read_results(file, TASKS, CONFIGURATIONS)
         chosen_tasks, compared = list(TASKS), list(CONFIGURATIONS)
-        options |= {"--seeds": seeds, "--jobs": jobs, "--minutes": minutes, "--data": data}
+        options |= {
+            "--seeds": seeds,
+            "--shard": shard,
+            "--jobs": jobs,
+            "--minutes": minutes,
+            "--data": data,
+        }
     if not results.runs:
         raise FileError(f"finished runs in {file}", "none", "run `python -m research study` first")
     origin = origin_lines("study", {**options, "--out": out}, ["--report"] * report)
@@ -95,6 +130,27 @@ def study(
     _print(write_report(results, scope, out), out / "study.md", as_json)
     if outcome is not None and outcome.failed:
         raise typer.Exit(1)
+
+
+def _tasks_of(tasks: list[StudyTask], families: str | None) -> list[StudyTask]:
+    """Return the tasks of the families that are named."""
+    from research.study.definitions import FAMILIES
+
+    kept = {each.name for each in named(families, list(map(_Family, FAMILIES)), "--families")}
+    return [task for task in tasks if task.family in kept]
+
+
+def _seed_rule(text: str, results: StudyResults) -> SeedRule:
+    """Return the number of seeds that --seeds asks for."""
+    from research.study.configurations import CONFIGURATIONS
+    from research.study.planning import fixed_seeds, seeds_by_time
+    from research.study.tasks import TASKS
+
+    if text == "auto":
+        return seeds_by_time(TASKS, CONFIGURATIONS, results)
+    if not text.isdecimal():
+        raise InputError("--seeds as a number or auto", repr(text), "give one of them")
+    return fixed_seeds(int(text))
 
 
 def _print(findings: Findings, page: Path, as_json: bool) -> None:

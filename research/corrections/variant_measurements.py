@@ -19,7 +19,8 @@ from research.corrections.variants import GREEDY, IHT, DenseProblem, WeightedBat
 from research.study.configurations import CHANCE, PAPER
 from research.study.csv_lines import append_line, read_lines
 from research.study.definitions import Configuration, StudyTask, digest_of, experiment_of
-from research.study.task_data import draws_of, first_per_class, prepared
+from research.study.seeded_draws import draws_of, first_per_class
+from research.study.task_data import prepared
 from sabal.core.checks import check_whole
 from sabal.errors import SabalError, SabalWarning
 from sabal.learners.learner import Learner

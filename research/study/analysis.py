@@ -108,7 +108,7 @@ class TaskTable:
     rows : list of ConfigurationRow
         The configurations.
     winners : list of str
-        Configurations that are better than random, except candidates.
+        Configurations that are better than random, except candidates and the oracle.
     """
 
     task: str
@@ -144,13 +144,11 @@ def task_table(
         )
         for name, found in areas.items()
     ]
-    candidates = {each.name for each in configurations if each.role == "candidate"}
+    aside = {each.name for each in configurations if each.role in ("candidate", "oracle")}
     winners = [
         row.configuration
         for row in rows
-        if row.to_chance is not None
-        and row.to_chance.better
-        and row.configuration not in candidates
+        if row.to_chance is not None and row.to_chance.better and row.configuration not in aside
     ]
     rows.sort(key=lambda row: -row.auc)
     return TaskTable(task=task.name, best=best, rows=rows, winners=winners)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from research.reproduce.preset import both_ways, printed
-from research.study.definitions import Configuration
+from research.study.definitions import Configuration, OracleConfiguration
 
 DEFAULT = "sabal"
 """The configuration that all others are compared with."""
@@ -110,4 +110,6 @@ CANDIDATES = (
     _mean("kernel-weighted", weighted=True),
 )
 
-CONFIGURATIONS = (*BASELINES, SABAL, *PAPER, *FREE, *CANDIDATES)
+ORACLE = OracleConfiguration(name="oracle", strategy="oracle", role="oracle")
+
+CONFIGURATIONS = (*BASELINES, SABAL, *PAPER, *FREE, *CANDIDATES, ORACLE)

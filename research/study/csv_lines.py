@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import os
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ def columns_of(kind: type[Any]) -> tuple[str, ...]:
 
 
 def append_line(line: Any, path: Path) -> None:
-    """Append a dataclass in one write, so that concurrent writers do no harm.
+    """Append a dataclass under a lock, so that several processes can write to one file.
 
     A line truncated by a crash is ended first with surplus columns, which make it invalid wherever
     it was cut.
@@ -33,6 +34,8 @@ def append_line(line: Any, path: Path) -> None:
     make_folder(path.parent)
     try:
         with path.open("ab+") as file:
+            # Released when the file is closed.
+            fcntl.flock(file, fcntl.LOCK_EX)
             if file.seek(0, os.SEEK_END) == 0:
                 file.write((",".join(columns) + "\n").encode())
             elif not _ends_whole(file):

@@ -1,4 +1,4 @@
-"""Data sets made harder by a seeded rule: rare classes and near duplicates."""
+"""Data sets made harder by a seeded rule: rare classes, near duplicates and wrong labels."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ SOURCES = 1 / 15
 
 JITTER = 0.05
 """Noise of copies: in standard deviations of a feature, or as a share of the range of pixels."""
+
+WRONG = 1 / 20
+"""Share of the training labels that are wrong."""
 
 Pair = tuple[np.ndarray, np.ndarray]
 Variant = Callable[[np.ndarray, np.ndarray, np.random.Generator], Pair]
@@ -51,6 +54,14 @@ def near_duplicates(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> P
     return items, labels
 
 
+def wrong_labels(x: np.ndarray, y: np.ndarray, rng: np.random.Generator) -> Pair:
+    """Give a twentieth of the items the label of another class, each as likely as any other."""
+    classes, code = np.unique(y, return_inverse=True)
+    wrong = rng.permutation(y.size)[: round(WRONG * y.size)]
+    code[wrong] = (code[wrong] + rng.integers(1, classes.size, wrong.size)) % classes.size
+    return x, classes[code]
+
+
 def _jittered(items: np.ndarray, whole: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if items.dtype != np.uint8:
         scale = JITTER * whole.std(axis=0)
@@ -64,4 +75,5 @@ VARIANTS: dict[str, Variant] = {
     "plain": plain,
     "imbalanced": imbalanced,
     "near-duplicates": near_duplicates,
+    "wrong-labels": wrong_labels,
 }

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from research.study.data_variants import VARIANTS
+from research.study.query_learners import QUERY_LEARNERS
 from sabal.core.checks import check_choice, check_whole
 from sabal.learners.network_recipes import RECIPES, recipe_of
 from sabal.simulate.experiment import Experiment
@@ -38,8 +39,18 @@ RECORDED_DEFAULTS: dict[str, dict[str, Any]] = {
 Digests contain them, so that runs remain valid when options of no effect leave a strategy.
 """
 
+DIAGNOSTIC = ("honeypot", "diverging-sine")
 FIRST = ("random", "per-class")
-ROLES = ("baseline", "paper", "sabal", "candidate")
+ROLES = ("baseline", "paper", "sabal", "candidate", "oracle")
+FAMILIES = {
+    "tabular": "tables with a forest, boosting or a scaled linear model",
+    "tfidf": "texts by TF-IDF with a linear model",
+    "frozen": "fixed features with a linear model",
+    "networks": "networks trained from scratch",
+    "diagnostic": "made-up data that show one weakness each",
+}
+"""Families of tasks, in the order in which they are run: the quick ones first."""
+
 DIGEST_BYTES = 5
 
 
@@ -52,7 +63,7 @@ class StudyTask:
     name, dataset : str
         Name of the task and of its data set.
     model, recipe, validation
-        As in `Experiment`.
+        As in `Experiment`; or a model of `QUERY_LEARNERS`, which has no other settings.
     initial, batch, rounds : int
         Initial labels, labels added in each round, and number of rounds.
     first : {"random", "per-class"}
@@ -83,6 +94,9 @@ class StudyTask:
     validation: int = 0
     cheap: bool = False
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def __post_init__(self) -> None:
         check_choice(self.first, "first", FIRST)
         check_choice(self.variant, "variant", tuple(VARIANTS))
@@ -100,11 +114,27 @@ class StudyTask:
         """Whether the learner has a posterior."""
         return self.model in RECIPES and recipe_of(self.model, self.recipe).samples > 0
 
+    @property
+    def by_query(self) -> bool:
+        """Whether every batch is chosen by `sabal.query` with a scikit-learn classifier."""
+        return self.model in QUERY_LEARNERS
+
+    @property
+    def family(self) -> str:
+        """The family of the task, out of `FAMILIES`; it is not part of the digest."""
+        if self.dataset in DIAGNOSTIC:
+            return "diagnostic"
+        if self.by_query:
+            return QUERY_LEARNERS[self.model].family
+        return "networks" if self.model in RECIPES else "frozen"
+
     def definition(self) -> dict[str, Any]:
         """Return everything that determines a result, with all settings of the learner."""
-        recipe = {}
+        recipe: dict[str, Any] = {}
         if self.model in RECIPES:
             recipe = asdict(recipe_of(self.model, self.recipe))
+        elif self.by_query:
+            recipe = QUERY_LEARNERS[self.model].definition()
         fields = {k: v for k, v in asdict(self).items() if k not in ("name", "cheap")}
         return {**fields, "recipe": recipe}
 
@@ -117,8 +147,9 @@ class Configuration:
     ----------
     name, strategy : str
         Name of the configuration and of its strategy.
-    role : {"baseline", "paper", "sabal", "candidate"}
-        A known method, the paper's method, the default of Sabal, or a candidate for that default.
+    role : {"baseline", "paper", "sabal", "candidate", "oracle"}
+        A known method, the paper's method, the default of Sabal, a candidate for that default, or
+        an upper bound that knows the labels.
     options : dict
         Options of the strategy.
     weighted : bool
@@ -161,6 +192,9 @@ class Configuration:
         """Return whether it is run on the task."""
         small = self.max_batch is None or task.batch <= self.max_batch
         supported = task.posterior or not self.needs_posterior
+        if task.by_query:
+            # Classifiers of `sabal.query` are trained without the weights of a batch.
+            supported = supported and not self.weighted
         return small and supported and (task.cheap or not self.cheap_only)
 
     def definition(self) -> dict[str, Any]:
@@ -178,6 +212,44 @@ class Configuration:
         }
         given = {name: value for name, value in options.items() if value is not None}
         return {"strategy": strategy, "options": given, "weighted": self.weighted}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OracleConfiguration(Configuration):
+    """A greedy choice that knows all labels and the test set: an upper bound for every strategy.
+
+    Parameters
+    ----------
+    tries : int
+        Number of candidates for every part of a batch.
+    parts : int
+        Number of parts that a batch is built from, one after the other.
+    """
+
+    tries: int = 20
+    parts: int = 5
+
+    def __post_init__(self) -> None:
+        check_choice(self.role, "role", ("oracle",))
+
+    @property
+    def needs_posterior(self) -> bool:
+        """Whether the strategy requires posterior samples."""
+        return False
+
+    @property
+    def applies_everywhere(self) -> bool:
+        """Whether it is run on every task."""
+        return False
+
+    def applies_to(self, task: StudyTask) -> bool:
+        """Return whether it is run on the task."""
+        return task.by_query
+
+    def definition(self) -> dict[str, Any]:
+        """Return everything that determines a result."""
+        options = {"tries": self.tries, "parts": self.parts}
+        return {"strategy": self.strategy, "options": options, "weighted": False}
 
 
 def digest_of(task: StudyTask, configuration: Configuration) -> str:

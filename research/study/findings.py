@@ -29,8 +29,8 @@ class Findings:
 
     Attributes
     ----------
-    ranked, held_out : list of TaskTable
-        The tables of the tasks. Held-out tasks do not count in the attributes below.
+    ranked, held_out, diagnostic : list of TaskTable
+        The tables of the tasks. Held-out and diagnostic tasks do not count in the attributes below.
     known : ConfigurationRanking
         The ranking of the baselines and `sabal`.
     by_batch : dict of int to ConfigurationRanking
@@ -50,6 +50,7 @@ class Findings:
 
     ranked: list[TaskTable]
     held_out: list[TaskTable]
+    diagnostic: list[TaskTable]
     known: ConfigurationRanking
     by_batch: dict[int, ConfigurationRanking]
     paper: ConfigurationRanking
@@ -61,6 +62,11 @@ class Findings:
     runs: int
     stale: dict[str, int]
     bad: int
+
+    @property
+    def tables(self) -> list[TaskTable]:
+        """The tables of all tasks."""
+        return [*self.ranked, *self.held_out, *self.diagnostic]
 
     def document(self) -> dict[str, Any]:
         """Return the findings in a form that JSON can represent."""
@@ -86,9 +92,12 @@ def find(
     configurations: Sequence[Configuration],
     held_out: Sequence[str],
 ) -> Findings:
-    """Compare the runs; tasks in `held_out` are reported but not ranked."""
+    """Compare the runs; tasks in `held_out` and diagnostic ones are reported but not ranked."""
     tables = {task.name: task_table(task, configurations, results) for task in tasks}
-    ranked = [task for task in tasks if task.name not in held_out]
+    diagnostic = [task.name for task in tasks if task.family == "diagnostic"]
+    ranked = [task for task in tasks if task.name not in (*held_out, *diagnostic)]
+    # What knows the labels is no rival.
+    configurations = [each for each in configurations if each.role != "oracle"]
     names = [task.name for task in ranked]
     areas = areas_of(results, ranked, configurations)
     twins = _twins(ranked, configurations)
@@ -108,6 +117,7 @@ def find(
     return Findings(
         ranked=[table for name in names if (table := tables[name]) is not None],
         held_out=[t for name, t in tables.items() if t is not None and name in held_out],
+        diagnostic=[t for name, t in tables.items() if t is not None and name in diagnostic],
         known=ranking(areas, names, firm),
         by_batch={
             size: ranking(areas, [task.name for task in ranked if task.batch == size], firm)

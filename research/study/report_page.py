@@ -70,7 +70,7 @@ def _draw(results: StudyResults, findings: Findings, scope: ReportScope, folder:
         title = f"Tasks (of {len(findings.ranked)}) on which the row beats the column"
         draw_wins(findings.names, findings.wins, title, folder / "wins.png")
         drawn.add("wins")
-    run = {table.task for table in (*findings.ranked, *findings.held_out)}
+    run = {table.task for table in findings.tables}
     tasks = [task for task in scope.tasks if task.name in run]
     known = [each for each in scope.configurations if each.role != "candidate"]
     if tasks:
@@ -129,6 +129,12 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         "",
         *_helped_lines(findings, findings.held_out),
         *(line for table in findings.held_out for line in _task_lines(table, "###")),
+        "## Diagnostic tasks",
+        "",
+        "Made-up data of Werner et al. (2024), which show how a strategy fails. They are not part "
+        "of any ranking or count above.",
+        "",
+        *(line for table in findings.diagnostic for line in _task_lines(table, "###")),
         "## Learning curves",
         "",
         *_plot("curves", "Learning curves of every task", plots),
@@ -137,11 +143,22 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
 
 
 def _tasks_page(findings: Findings, scope: ReportScope) -> str:
-    run = {table.task for table in (*findings.ranked, *findings.held_out)}
-    header = ["task", "data", "learner", "first", "batch", "rounds", "variant", "held out"]
+    run = {table.task for table in findings.tables}
+    header = [
+        "task",
+        "family",
+        "data",
+        "learner",
+        "first",
+        "batch",
+        "rounds",
+        "variant",
+        "held out",
+    ]
     rows = [
         [
             task.name,
+            task.family,
             task.dataset,
             task.model,
             f"{task.initial}{' per class' if task.first == 'per-class' else ''}",
@@ -160,9 +177,8 @@ def _tasks_page(findings: Findings, scope: ReportScope) -> str:
         "Mean areas in percent. The best baseline is the one with the largest mean area on the "
         "task; as it is chosen after the fact, the comparison favours the baselines.",
         "",
-        *as_table(header, rows),
-        *(line for table in findings.ranked for line in _task_lines(table, "##")),
-        *(line for table in findings.held_out for line in _task_lines(table, "##")),
+        *as_table([*header, "held out"], rows),
+        *(line for table in findings.tables for line in _task_lines(table, "##")),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -1,4 +1,4 @@
-"""The runs of a study: their order, and their execution in parallel processes."""
+"""The runs of a study, in parallel processes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ import numpy as np
 from research.study.csv_lines import append_line
 from research.study.definitions import (
     HARNESS,
-    Configuration,
-    StudyTask,
-    digest_of,
     experiment_of,
 )
-from research.study.run_records import RUNS_FILE, RunRecord, StudyResults, curve_figures
-from research.study.task_data import draws_of, first_per_class, prepared
+from research.study.planning import StudyRun
+from research.study.query_data import query_data
+from research.study.query_loop import query_rounds
+from research.study.run_records import RUNS_FILE, RunRecord, curve_figures
+from research.study.seeded_draws import draws_of, first_per_class
+from research.study.task_data import prepared
 from sabal.core.checks import check_number, check_whole
 from sabal.errors import SabalError, SabalWarning
 from sabal.loop.journal import Journal
@@ -33,25 +34,6 @@ from sabal.simulate.runner import run_folder, run_points
 
 STARTS = 3
 """How often the workers are started if one of them is killed."""
-
-
-@dataclass(frozen=True)
-class StudyRun:
-    """A task, a configuration and a seed."""
-
-    task: StudyTask
-    configuration: Configuration
-    seed: int
-
-    @property
-    def digest(self) -> str:
-        """The digest of its task and configuration, see `digest_of`."""
-        return digest_of(self.task, self.configuration)
-
-    @property
-    def title(self) -> str:
-        """The name of the run in messages."""
-        return f"{self.task.name}/{self.configuration.name}/seed {self.seed}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,31 +47,6 @@ class StudyPoint(Point):
     train_seconds: float = 0.0
     data: str = ""
     error: str | None = None
-
-
-def planned(
-    tasks: Sequence[StudyTask], configurations: Sequence[Configuration], seeds: int
-) -> list[StudyRun]:
-    """Return every run, in an order that stays balanced wherever it is stopped.
-
-    Runs are ordered by seed, then candidates after all others, then by task. Two configurations
-    with the same digest share one run.
-    """
-    check_whole(seeds, "seeds")
-    runs: dict[tuple[str, str, int], StudyRun] = {}
-    for seed in range(seeds):
-        for candidates in (False, True):
-            for task in tasks:
-                for each in configurations:
-                    if (each.role == "candidate") == candidates and each.applies_to(task):
-                        run = StudyRun(task, each, seed)
-                        runs.setdefault((task.name, run.digest, seed), run)
-    return list(runs.values())
-
-
-def open_runs(runs: Sequence[StudyRun], results: StudyResults) -> list[StudyRun]:
-    """Return the runs that the results do not contain yet."""
-    return [run for run in runs if run.seed not in results.of(run.task, run.configuration)]
 
 
 @dataclass
@@ -213,7 +170,25 @@ def _points(run: StudyRun, data: Path | None, deadline: float | None) -> Iterato
         yield StudyPoint(name, run.seed, -1, 0, 0.0, 0.0, error=reason)
 
 
+def _query_rounds(run: StudyRun, data: Path | None) -> Iterator[StudyPoint]:
+    found = query_data(run.task, run.seed, data)
+    for each in query_rounds(run.task, run.configuration, found, run.seed):
+        yield StudyPoint(
+            run.configuration.name,
+            run.seed,
+            each.number,
+            each.labels,
+            each.accuracy,
+            each.select_seconds,
+            train_seconds=each.train_seconds,
+            data=found.fingerprint,
+        )
+
+
 def _rounds(run: StudyRun, data: Path | None, folder: Path) -> Iterator[StudyPoint]:
+    if run.task.by_query:
+        yield from _query_rounds(run, data)
+        return
     task, label = run.task, run.configuration.name
     dataset = prepared(task, run.seed, data)
     experiment = experiment_of(task, run.configuration, run.seed)

@@ -11,15 +11,10 @@ import numpy as np
 
 from research.study.data_variants import VARIANTS
 from research.study.definitions import StudyTask
-from sabal.errors import FileError, InputError, SabalError
+from research.study.query_data import MADE_UP, is_query_data, stored
+from research.study.seeded_draws import check_enough, draws_of
+from sabal.errors import FileError, SabalError
 from sabal.simulate.datasets.catalog import NAMES, Dataset, load
-
-PURPOSES = ("pool", "test", "variant", "first")
-
-
-def draws_of(seed: int, purpose: str) -> np.random.Generator:
-    """Return the generator for one purpose, the same for all tasks and configurations of a seed."""
-    return np.random.default_rng([seed, PURPOSES.index(purpose)])
 
 
 @lru_cache(maxsize=1)
@@ -42,7 +37,9 @@ def missing_data(names: Iterable[str], folder: Path | None) -> dict[str, str]:
     missing = {}
     for name in dict.fromkeys(names):
         try:
-            whole(name, folder)
+            if name in MADE_UP:
+                continue
+            stored(name, folder) if is_query_data(name) else whole(name, folder)
         except SabalError as error:
             missing[name] = str(error)
     return missing
@@ -75,27 +72,5 @@ def _random_axes(dimensions: int) -> np.ndarray:
 def _drawn(items: int, wanted: int | None, rng: np.random.Generator, task: StudyTask) -> np.ndarray:
     if wanted is None:
         return np.arange(items)
-    if wanted > items:
-        raise InputError(
-            f"at least {wanted} items for {task.name}",
-            f"{items} in {task.dataset}",
-            "bring more of it, or change the task",
-        )
+    check_enough(items, wanted, task)
     return np.sort(rng.permutation(items)[:wanted])
-
-
-def first_per_class(labels: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Return `count` items with equally many of every class, in random order."""
-    classes = np.unique(labels)
-    each, rest = divmod(count, classes.size)
-    if rest:
-        raise InputError(
-            f"as many first labels for each of {classes.size} classes",
-            str(count),
-            f"ask for a multiple of {classes.size}",
-        )
-    rows = [rng.permutation(np.flatnonzero(labels == name))[:each] for name in classes]
-    fewest = min(len(found) for found in rows)
-    if fewest < each:
-        raise InputError(f"{each} items of every class", f"{fewest} of one", "ask for fewer")
-    return rng.permutation(np.concatenate(rows))

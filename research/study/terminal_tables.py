@@ -14,9 +14,9 @@ from research.study.analysis import ConfigurationRanking
 from research.study.configurations import DEFAULT
 from research.study.definitions import Configuration, StudyTask
 from research.study.findings import Findings
+from research.study.planning import SeedRule, StudyRun, open_runs, planned
 from research.study.report_lines import difference_text
 from research.study.run_records import StudyResults
-from research.study.runs import StudyRun, open_runs, planned
 from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point
 from sabal.simulate.terminal_report import progress_bar
@@ -36,7 +36,7 @@ def study_progress(runs: Sequence[StudyRun]) -> Iterator[Callable[[Point], None]
 def listed(
     tasks: Sequence[StudyTask],
     configurations: Sequence[Configuration],
-    seeds: int,
+    seeds: int | SeedRule,
     results: StudyResults,
     held_out: Sequence[str],
 ) -> dict[str, list[dict[str, Any]]]:
@@ -52,14 +52,14 @@ def listed(
         return {"done": sum(title not in waiting for title in mine), "runs": len(mine)}
 
     def of_configuration(each: Configuration) -> dict[str, int]:
-        applicable = [task for task in tasks if each.applies_to(task)]
-        done = (seed < seeds for task in applicable for seed in results.of(task, each))
-        return {"done": sum(done), "runs": len(applicable) * seeds}
+        mine = planned(tasks, [each], seeds)
+        return {"done": len(mine) - len(open_runs(mine, results)), "runs": len(mine)}
 
     return {
         "tasks": [
             {
                 "task": task.name,
+                "family": task.family,
                 "data": task.dataset,
                 "learner": task.model,
                 "first": task.initial,

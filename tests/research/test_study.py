@@ -22,10 +22,12 @@ from research.study.csv_lines import append_line, read_lines
 from research.study.data_variants import imbalanced, near_duplicates
 from research.study.definitions import Configuration, StudyTask, digest_of, experiment_of
 from research.study.findings import find
+from research.study.planning import open_runs, planned
 from research.study.report_page import ReportScope, write_report
 from research.study.run_records import RunRecord, read_results, sort_out
-from research.study.runs import open_runs, planned, run_study
-from research.study.task_data import draws_of, first_per_class, missing_data, prepared
+from research.study.runs import run_study
+from research.study.seeded_draws import draws_of, first_per_class
+from research.study.task_data import missing_data, prepared
 from research.study.tasks import HELD_OUT, TASKS
 from sabal.errors import FileError, InputError, SabalError
 from sabal.learners.network_recipes import RECIPES
@@ -141,11 +143,15 @@ def test_what_a_killed_worker_was_at_is_done_again(finished, tmp_path, monkeypat
 
 def test_the_order_can_be_stopped_anywhere():
     candidate = BY_NAME["kernel-c10-a1"]
-    runs = planned([TINY, RARE], [candidate, *THREE], 2)
-    keys = [(run.seed, run.configuration.role == "candidate", run.task.name) for run in runs]
-    order = {"tiny": 0, "rare": 1}
-    assert keys == sorted(keys, key=lambda key: (key[0], key[1], order[key[2]]))
-    assert len(runs) == 16
+    quick = replace(TINY, name="quick", model="scaled-logistic")
+    runs = planned([TINY, RARE, quick], [candidate, *THREE], 7)
+    assert len(runs) == 84
+    keys = [(r.seed, r.configuration.role == "candidate", r.task.name) for r in runs]
+    # In blocks of five seeds: what is compared, the quick family first; then the candidates.
+    order = {"quick": 0, "tiny": 1, "rare": 2}
+    assert keys == sorted(
+        keys, key=lambda key: (key[0] // 5, key[1], key[2] != "quick", key[0], order[key[2]])
+    )
 
 
 def test_what_two_configurations_agree_on_is_one_run():
@@ -529,18 +535,21 @@ def test_the_tasks_and_configurations_are_sound():
     assert len({task.name for task in TASKS}) == len(TASKS)
     assert len(BY_NAME) == len(CONFIGURATIONS)
     held_out = {task.dataset for task in TASKS if task.name in HELD_OUT}
-    assert len(held_out) == 2
+    assert len(held_out) == 6
     assert not held_out & {task.dataset for task in TASKS if task.name not in HELD_OUT}
     for task in TASKS:
         for each in CONFIGURATIONS:
             if each.applies_to(task):
-                experiment_of(task, each, 0)
+                if not task.by_query:
+                    experiment_of(task, each, 0)
                 assert task.posterior or not each.needs_posterior
         assert (task.model in RECIPES) or not task.validation
     suited = [task for task in TASKS if BY_NAME["bald"].applies_to(task)]
     assert suited
     assert all(task.posterior for task in suited)
-    assert {each.role for each in CONFIGURATIONS} == {"baseline", "paper", "sabal", "candidate"}
+    assert {each.role for each in CONFIGURATIONS} == {
+        *("baseline", "paper", "sabal", "candidate", "oracle")
+    }
 
 
 def test_a_definition_that_cannot_work_is_refused():
