@@ -104,7 +104,10 @@ QUERY_LEARNERS: dict[str, QueryLearner] = {
     "scaled-logistic": QueryLearner(family="tabular", settings=_LOGISTIC, make=_scaled_logistic),
     # The vocabulary needs no labels: it is that of the pool.
     "tfidf-logistic": QueryLearner(
-        family="tfidf", settings=_WORDS, make=_logistic, vectorizer={"min_df": 2}
+        family="tfidf",
+        settings=_WORDS,
+        make=_logistic,
+        vectorizer={"min_df": 2, "max_features": 5_000},
     ),
     # One pipeline from texts to classes, fitted to the labelled texts alone.
     "tfidf-pipeline": QueryLearner(family="tfidf", settings=_WORDS, make=_words_logistic),

@@ -20,7 +20,10 @@ from sabal.loop.rounds import round_seed
 
 @dataclass(frozen=True)
 class QueryRound:
-    """One round: the number of labels, the test accuracy, and the seconds that it took."""
+    """One round: the number of labels, the test accuracy, and the seconds of CPU that it took.
+
+    Other processes on the machine do not count, so that the plan of seeds does not depend on them.
+    """
 
     number: int
     labels: int
@@ -55,14 +58,14 @@ def query_rounds(
     for number in range(task.rounds + 1):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            started = time.perf_counter()
+            started = time.process_time()
             trained = train(items, number)
-            train_seconds = time.perf_counter() - started
+            train_seconds = time.process_time() - started
             yield QueryRound(number, items.size, trained.accuracy, select_seconds, train_seconds)
             if number < task.rounds:
-                started = time.perf_counter()
+                started = time.process_time()
                 items = np.concatenate([items, choose(trained, number + 1)])
-                select_seconds = time.perf_counter() - started
+                select_seconds = time.process_time() - started
 
 
 def _first_items(task: StudyTask, data: QueryData, seed: int) -> np.ndarray:

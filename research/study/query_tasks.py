@@ -67,19 +67,14 @@ _EIGHT_GROUPS = "texts/newsgroups20:rec.,sci."
 
 
 def _texts(name: str, batch: int, dataset: str | None = None) -> StudyTask:
-    pool, test = {"customer-reviews": (2_500, 1_275)}.get(name, (3_000, 1_500))
-    found = dataset or f"texts/{name}"
-    return _task(name, found, "tfidf-logistic", batch, pool=pool, test=test)
+    return _task(name, dataset or f"texts/{name}", "tfidf-logistic", batch, pool=2_000)
 
 
 _WORDS = (
     *(_texts("customer-reviews", batch) for batch in (10, 20, 50)),
     *(_texts("mpqa", batch) for batch in (10, 20, 50)),
     *(_texts("newsgroups20", batch) for batch in (20, 50)),
-    *(
-        replace(_texts("newsgroups8", batch, _EIGHT_GROUPS), pool=2_000, test=1_000)
-        for batch in (10, 20)
-    ),
+    *(replace(_texts("newsgroups8", batch, _EIGHT_GROUPS), test=1_000) for batch in (10, 20)),
     *(_texts("ag-news", batch) for batch in (10, 20)),
     *(_texts("movie-reviews", batch) for batch in (20, 50)),
 )
