@@ -123,6 +123,17 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         "## Where choosing helps",
         "",
         *_helped_lines(findings, findings.ranked),
+        *_aside_lines(findings),
+        "## Learning curves",
+        "",
+        *_plot("curves", "Learning curves of every task", plots),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _aside_lines(findings: Findings) -> list[str]:
+    """Return the tasks that are reported and not ranked."""
+    return [
         "## Held-out tasks",
         "",
         "Their data sets are not part of any ranking or count above.",
@@ -135,11 +146,7 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         "of any ranking or count above.",
         "",
         *(line for table in findings.diagnostic for line in _task_lines(table, "###")),
-        "## Learning curves",
-        "",
-        *_plot("curves", "Learning curves of every task", plots),
     ]
-    return "\n".join(lines).rstrip() + "\n"
 
 
 def _tasks_page(findings: Findings, scope: ReportScope) -> str:
