@@ -12,6 +12,9 @@ DEFAULT = "sabal"
 
 CHANCE = "random"
 
+RIVALS = ("uncertainty-herding", "max-herding", "prob-cover", "drop-query")
+"""Recent methods that are nearest to `sabal`."""
+
 SMALL_BATCH = 40
 """In larger batches, a ranking by mutual information repeats nearly the same item."""
 
@@ -25,6 +28,7 @@ def _baseline(name: str, **more: Any) -> Configuration:
 
 BASELINES = (
     *map(_baseline, (CHANCE, "margin", "entropy", "badge", "kcenter", "typiclust")),
+    *map(_baseline, RIVALS),
     _baseline("bald", max_batch=SMALL_BATCH),
     _baseline("batchbald", max_batch=10, options={"samples": 1_000}),
     _baseline("bayesian-coreset"),
