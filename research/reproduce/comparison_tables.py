@@ -3,147 +3,51 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from research.reproduce.paper_tables import TABLES, PaperTable
-from research.reproduce.preset import MeanAndStd, Preset
+from research import PROGRAM
+from research.reproduce.paper_tables import SCALES, TABLES, PaperTable, presets_of
+from research.reproduce.preset import MeanAndStd, Preset, title_of
+from research.reproduce.result_files import RUNS_FILE, digest_of
 from research.reproduce.scaling import PresetChange, differences, expected_hours, scaled
+from research.reproduce.table_sections import StrategyComparison, TableSection
 from sabal.core.files import write_text_whole
-from sabal.errors import FileError
-
-SECTION = "section.json"
-"""The file in the folder of a data set with its section of the table."""
+from sabal.simulate.plots import draw_curves
 
 HIGHLIGHTED = 2
 """The number of top scores in bold, as in the paper."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class StrategyComparison:
-    """Our figure of one strategy and the paper's.
-
-    Attributes
-    ----------
-    strategy : str
-        Name of the strategy.
-    seeds : int
-        Number of runs.
-    ours, paper : MeanAndStd
-        Our figure, and the printed one; None if the paper prints none.
-    final_accuracy : float or None
-        For areas, the mean test accuracy after the last round.
-    selection : MeanAndStd or None
-        For times, the selection alone, with all outputs of the model available.
-    """
-
-    strategy: str
-    seeds: int
-    ours: MeanAndStd
-    paper: MeanAndStd | None
-    final_accuracy: float | None = None
-    selection: MeanAndStd | None = None
-
-    @property
-    def difference(self) -> float | None:
-        """Our mean minus the paper's."""
-        return None if self.paper is None else self.ours.mean - self.paper.mean
-
-
-@dataclass(frozen=True, kw_only=True)
-class TableSection:
-    """The results of one data set.
-
-    Attributes
-    ----------
-    dataset, title, model, scale, source : str
-        The experiment, and where the paper prints its figures.
-    rows : list of StrategyComparison
-        The strategies.
-    changes : list of PresetChange
-        What differs from the paper.
-    notes : list of str
-        What the paper leaves open and how it was decided.
-    command : str
-        The command that produced it.
-    wall_seconds : float
-        Wall-clock time of the last start.
-    work_seconds : float
-        Time of training and selection over all starts and all runs, parallel ones included.
-    picture : str or None
-        The plot of its curves, relative to the folder of the tables.
-    """
-
-    dataset: str
-    title: str
-    model: str
-    scale: str
-    source: str
-    rows: list[StrategyComparison]
-    changes: list[PresetChange]
-    notes: list[str]
-    command: str
-    wall_seconds: float
-    work_seconds: float
-    picture: str | None = None
-
-    def save(self, folder: Path) -> None:
-        """Write the section into the folder of the data set."""
-        write_text_whole(folder / SECTION, json.dumps(_record(self), indent=1))
-
-
-def load_section(path: Path) -> TableSection:
-    """Read what `TableSection.save` wrote."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        rows = [_row(row) for row in record["rows"]]
-        changes = [PresetChange(**change) for change in record["changes"]]
-        return TableSection(**{**record, "rows": rows, "changes": changes})
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise FileError(
-            f"a section of a table in {path}",
-            str(error),
-            "run the same `python -m research reproduce` again with --resume",
-        ) from None
-
-
-def _record(section: TableSection) -> dict[str, Any]:
-    rows = [{**asdict(row), "difference": row.difference} for row in section.rows]
-    return {**asdict(section), "rows": rows}
-
-
-def _row(record: dict[str, Any]) -> StrategyComparison:
-    figures = {
-        name: None if record[name] is None else MeanAndStd(**record[name])
-        for name in ("ours", "paper", "selection")
-    }
-    return StrategyComparison(
-        **{name: v for name, v in record.items() if name != "difference"} | figures
-    )
-
-
-def write_table(table: PaperTable, out: Path) -> list[TableSection]:
-    """Write TABLE.md and TABLE.json from all finished data sets; return their sections."""
-    paths = [out / table.name / preset.dataset / SECTION for preset in table.presets]
-    sections = [load_section(path) for path in paths if path.is_file()]
+def write_table(table: PaperTable, sections: Sequence[TableSection], out: Path) -> None:
+    """Write TABLE.md, TABLE.json and the plots of the curves."""
     document = {
         "table": table.name,
         "title": table.title,
         "figures": table.figure,
-        "sections": [_record(section) for section in sections],
+        "sections": [section.document() for section in sections],
     }
-    write_text_whole(out / f"{table.name}.json", json.dumps(document, indent=1))
+    write_text_whole(out / f"{table.name}.json", json.dumps(document, indent=1) + "\n")
+    if not table.timed:
+        for section in sections:
+            points = [point for record in section.records for point in record.points()]
+            title = f"{section.title}, {section.model}, scale {section.scale}"
+            draw_curves(points, title, out / picture_of(table, section))
     write_text_whole(out / f"{table.name}.md", markdown(table, sections))
-    return sections
+
+
+def picture_of(table: PaperTable, section: TableSection) -> str:
+    """Return the path of the plot of the curves, from the folder of the tables."""
+    return f"{table.name}/{section.dataset}/curves-{section.scale}.png"
 
 
 def header(table: PaperTable) -> list[str]:
     """Return the columns of a table."""
     ours, paper = f"{table.figure} (ours)", f"{table.figure} (paper)"
-    last = "choosing alone, seconds" if table.timed else "final accuracy"
-    return ["strategy", ours, paper, "ours - paper", "seeds", last]
+    last = ["choosing alone, seconds"] if table.timed else ["ours - random", "final accuracy"]
+    return ["strategy", ours, paper, "ours - paper", "seeds", *last]
 
 
 def cells(
@@ -153,33 +57,38 @@ def cells(
     best_ours = set() if table.timed else _top([row.ours for row in rows])
     best_paper = set() if table.timed else _top([row.paper for row in rows])
     lines = []
-    for k, row in enumerate(rows):
+    for row in rows:
         several = row.seeds > 1
-        last = "" if row.final_accuracy is None else f"{row.final_accuracy:.1%}"
         ours, paper = _text_of(row.ours, several=several), _text_of(row.paper)
+        final = "" if row.final_accuracy is None else f"{row.final_accuracy:.1%}"
+        minus = _text_of(row.minus_random, several=several, signed=True)
+        selection = _text_of(row.selection, several=several, digits=3)
         lines.append(
             [
-                row.strategy,
-                ours.join(bold) if k in best_ours else ours,
-                paper.join(bold) if k in best_paper else paper,
+                row.title,
+                ours.join(bold) if row.ours.mean in best_ours else ours,
+                paper.join(bold) if row.paper and row.paper.mean in best_paper else paper,
                 "" if row.difference is None else f"{row.difference:+.2f}",
                 str(row.seeds),
-                _text_of(row.selection, several=several, digits=3) if table.timed else last,
+                *([selection] if table.timed else [minus, final]),
             ]
         )
     return lines
 
 
-def _top(figures: Sequence[MeanAndStd | None]) -> set[int]:
-    means = {k: figure.mean for k, figure in enumerate(figures) if figure is not None}
-    return set(sorted(means, key=lambda k: -means[k])[:HIGHLIGHTED])
+def _top(figures: Sequence[MeanAndStd | None]) -> set[float]:
+    """Return the highest means; a figure that stands beside two rows counts once."""
+    means = {figure.mean for figure in figures if figure is not None}
+    return set(sorted(means, reverse=True)[:HIGHLIGHTED])
 
 
-def _text_of(figure: MeanAndStd | None, *, several: bool = True, digits: int = 2) -> str:
+def _text_of(
+    figure: MeanAndStd | None, *, several: bool = True, digits: int = 2, signed: bool = False
+) -> str:
     """Format mean ± standard deviation, or the mean alone for one seed."""
     if figure is None:
         return ""
-    mean = f"{figure.mean:.{digits}f}"
+    mean = f"{figure.mean:{'+' if signed else ''}.{digits}f}"
     return f"{mean} ± {figure.std:.{digits}f}" if several else mean
 
 
@@ -194,26 +103,41 @@ def markdown(table: PaperTable, sections: Sequence[TableSection]) -> str:
 
 
 def _section_lines(table: PaperTable, section: TableSection) -> list[str]:
-    names = header(table)
+    columns = header(table)
     rows = cells(table, section.rows, bold=("**", "**"))
     lines = [
         f"## {section.title}: {section.model}, scale {section.scale}",
         "",
-        f"| {' | '.join(names)} |",
-        f"|---|{'---:|' * (len(names) - 1)}",
+        f"| {' | '.join(columns)} |",
+        f"|---|{'---:|' * (len(columns) - 1)}",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",
         f"The paper's figures are from {section.source}. Mean ± standard deviation over seeds"
         f"{'.' if table.timed else '; the top two are in bold.'}",
         "",
     ]
-    if section.picture is not None:
-        lines += [f"![Learning curves on {section.title}]({section.picture})", ""]
+    if not table.timed:
+        lines += [f"![Learning curves on {section.title}]({picture_of(table, section)})", ""]
+    if section.missing:
+        unfinished = ", ".join(title_of(row) for row in section.missing)
+        lines += [f"Not finished, with fewer seeds or none: {unfinished}.", ""]
     lines += [*changes_lines(section.changes), "", "To know:", ""]
     lines += [f"- {note}" for note in section.notes]
-    wall, work = duration(section.wall_seconds), duration(section.work_seconds)
-    lines += ["", f"    {section.command}", ""]
-    return [*lines, f"The last start took {wall}; training and choosing in all runs {work}.", ""]
+    lines += ["", f"    {command_of(table.name, section.dataset, section.scale)}", ""]
+    machines = ", ".join(dict.fromkeys(record.machine for record in section.records))
+    took = duration(section.seconds)
+    return [
+        *lines,
+        f"Training and choosing took {took} on one core of {machines}. All runs, with their "
+        f"options: `{table.name}/{section.dataset}/{RUNS_FILE}`.",
+        "",
+    ]
+
+
+def command_of(table: str, dataset: str, scale: str) -> str:
+    """Return the command line that runs a section of a table."""
+    words = [*PROGRAM.split(), "reproduce", table, "--dataset", dataset]
+    return shlex.join([*words, *(["--scale", scale] if scale != "laptop" else [])])
 
 
 def changes_lines(changes: Sequence[PresetChange]) -> list[str]:
@@ -229,7 +153,7 @@ def changes_lines(changes: Sequence[PresetChange]) -> list[str]:
 
 def change_text(change: PresetChange) -> str:
     """Format a change as `field: paper -> here`."""
-    nothing = "all" if change.field == "pool" else "none"
+    nothing = "all" if change.field in ("pool", "test") else "none"
     before, now = (_text(value, nothing) for value in (change.paper, change.here))
     return f"{change.field}: {before} -> {now}"
 
@@ -250,13 +174,25 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s"
 
 
-def plan_lines(
-    table: PaperTable, preset: Preset, scale: str, changes: Sequence[PresetChange]
-) -> list[str]:
+def plan_lines(table: PaperTable, here: Preset, scale: str, paper: Preset) -> list[str]:
     """Return lines that announce a run: its changes and its expected time."""
-    hours = expected_hours(preset, timed=table.timed)
-    expected = "" if hours is None else f", about {duration(3600 * hours)} on two cores"
-    return [f"{preset.title}, {preset.model}, scale {scale}{expected}", *changes_lines(changes)]
+    hours = expected_hours(here, timed=table.timed, shared=shared_rows(table, here))
+    cores = "one core" if table.timed else "two cores"
+    expected = "" if hours is None else f", at most about {duration(3600 * hours)} on {cores}"
+    return [
+        f"{here.title}, {here.model}, scale {scale}{expected}, without selections",
+        *changes_lines(differences(paper, here)),
+    ]
+
+
+def shared_rows(table: PaperTable, here: Preset) -> list[str]:
+    """Return the rows of the ablation that are runs of Table 1."""
+    if table.name != "ablation":
+        return []
+    (other,) = presets_of(TABLES["table1"], here.dataset)
+    others = [scaled(other, scale) for scale in SCALES]
+    digests = {digest_of(preset, row) for preset in others for row in preset.strategies}
+    return [row for row in here.strategies if digest_of(here, row) in digests]
 
 
 def scales_markdown() -> str:
@@ -270,10 +206,11 @@ def scales_markdown() -> str:
             small = scaled(preset, "laptop")
             changes = "; ".join(change_text(each) for each in differences(preset, small))
             hours = [
-                duration(3600 * (expected_hours(each, timed=table.timed) or 0.0))
+                expected_hours(each, timed=table.timed, shared=shared_rows(table, each)) or 0.0
                 for each in (small, preset)
             ]
-            row = [table.name, preset.dataset, changes or "nothing", *hours]
+            times = [duration(3600 * each) for each in hours]
+            row = [table.name, preset.dataset, changes or "nothing", *times]
             lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
@@ -294,13 +231,11 @@ def print_sections(table: PaperTable, sections: Sequence[TableSection]) -> None:
         for row in cells(table, section.rows, bold=("[bold]", "[/bold]")):
             grid.add_row(*(Text.from_markup(cell) for cell in row))
         print_table(grid)
-        wall, work = duration(section.wall_seconds), duration(section.work_seconds)
         text = [
             f"Figures of the paper: {section.source}",
             *changes_lines(section.changes),
             *(f"To know: {note}" for note in section.notes),
-            f"The last start took {wall}; training and choosing in all runs {work}: "
-            f"{section.command}",
+            f"Training and choosing took {duration(section.seconds)} on one core",
         ]
         for line in filter(None, text):
             console.print(line, markup=False, highlight=False, soft_wrap=True)

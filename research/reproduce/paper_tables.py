@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from research.reproduce.bayesian_presets import ABLATION, TABLE1
-from research.reproduce.general_presets import TABLE2, TABLE3
+from research.reproduce.general_presets import CUT, TABLE2, TABLE3
 from research.reproduce.preset import Preset
 from sabal.errors import UnknownNameError
 
@@ -47,6 +47,7 @@ TABLES = {
         PaperTable("table2", "General active learning (Table 2)", "AUC, %", TABLE2),
         PaperTable("table3", "Time of the first query (Table 3)", "seconds", TABLE3, timed=True),
         PaperTable("ablation", "Variance, bias or both (the ablation)", "AUC, %", ABLATION),
+        PaperTable("cut", "What the laptop scale keeps", "AUC, %", CUT),
     )
 }
 

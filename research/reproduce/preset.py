@@ -26,6 +26,10 @@ class Preset:
         Name of the data set, and its name in the paper.
     model, recipe, initial, batch, rounds, seeds, strategies, options, validation, pool
         As in `Experiment`; every setting that the paper gives is written out.
+    image : tuple of int or None
+        Images are resized to this many pixels a side and channels; None leaves them as they are.
+    test : int or None
+        Number of test items, drawn once for all runs; None for all.
     paper : dict of str to MeanAndStd
         The printed figures by strategy.
     source : str
@@ -50,21 +54,29 @@ class Preset:
     source: str
     validation: int = 0
     pool: int | None = None
+    image: tuple[int, int] | None = None
+    test: int | None = None
     laptop: dict[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
-CORRECTED = (
-    "alpha and beta are those printed, in the paper's units (scale='literal'); the solvers are the "
-    "corrected ones (optimal-step greedy, exact proximal step), not the printed lines"
+READINGS = (
+    "two readings of each solver are run with the printed alpha and beta in the paper's units: as "
+    "printed (the first-order score with a pass per pick; the proximal rule of the appendix), and "
+    "corrected (the optimal step; the exact proximal rule). The paper's figure stands beside both"
+)
+DEFAULTS = (
+    "sabal-greedy, sabal-iht and sabal are run without options: Sabal's defaults, in scale-free "
+    "units. The options of every run are in the file of results"
 )
 VALIDATION = (
-    "temperature scaling is fitted on 1,000 items held out of the training set; the paper has a "
-    "validation set and does not give its size"
+    "temperature scaling is fitted on items held out of the training set (1,000 at the paper's "
+    "scale); the paper has a validation set and does not give its size"
 )
 POSTERIOR = (
-    "the schedule is a cosine and the loss is summed over a batch, after Pinsler et al. 2019, "
-    "whose settings the paper says it keeps; it names neither"
+    "the schedule is a cosine, the loss is summed over a batch, biases have no weight decay and an "
+    "incomplete last batch is dropped, after Pinsler et al. 2019, whose settings the paper says it "
+    "keeps; it names none of these"
 )
 SAMPLES = (
     "one number of posterior samples serves projections, predictions and BALD alike; the paper "
@@ -76,12 +88,33 @@ BATCHBALD = (
 )
 FULL_BATCH = "bayesian-coreset goes on until it has a full batch, as in the paper"
 
+ROW_TITLES = {
+    "greedy-as-printed": "greedy, as printed (literal units, first-order)",
+    "iht-as-printed": "IHT, as printed (literal units, appendix prox)",
+    "greedy-corrected": "greedy, corrected, printed alpha",
+    "iht-corrected": "IHT, corrected, printed alpha",
+    "sabal-greedy": "sabal-greedy, Sabal's defaults",
+    "sabal-iht": "sabal-iht, Sabal's defaults",
+    "sabal": "sabal, Sabal's defaults (coverage)",
+    "variance-only": "variance only",
+    "greedy-printed-bias-only": "greedy, as printed, bias only (alpha = 0)",
+    "iht-printed-bias-only": "IHT, as printed, bias only (alpha = 0)",
+    "greedy-corrected-bias-only": "greedy, corrected, bias only (alpha = 0)",
+    "iht-corrected-bias-only": "IHT, corrected, bias only (alpha = 0)",
+    "greedy-free": "greedy, scale-free units, alpha = beta = 1",
+    "iht-free": "IHT, scale-free units, alpha = beta = 1",
+    "greedy-free-bias-only": "greedy, scale-free units, bias only (alpha = 0)",
+    "iht-free-bias-only": "IHT, scale-free units, bias only (alpha = 0)",
+}
+"""What a row of a table is, where its short name does not say so."""
 
-AS_PRINTED = (
-    "greedy-as-printed and iht-as-printed follow the paper's printed lines (first-order score with "
-    "a pass per pick; the appendix's proximal step) at the same alpha and beta; the figures of the "
-    "paper stand beside the corrected ones"
-)
+READING_ROWS = ("greedy-as-printed", "iht-as-printed", "greedy-corrected", "iht-corrected")
+SABAL_ROWS = ("sabal-greedy", "sabal-iht", "sabal")
+
+
+def title_of(row: str) -> str:
+    """Return the name of a row for readers."""
+    return ROW_TITLES.get(row, row)
 
 
 def printed(alpha: float, beta: float) -> dict[str, Any]:
@@ -91,18 +124,30 @@ def printed(alpha: float, beta: float) -> dict[str, Any]:
 
 CORRECTED_SCORE: dict[str, Any] = {"score": "optimal-step", "refresh": "auto"}
 """The corrected score in literal units, where the algorithm as printed is the default."""
+PRINTED_SCORE: dict[str, Any] = {"score": "first-order", "refresh": 1}
+
+
+def readings(greedy: dict[str, Any], iht: dict[str, Any]) -> Options:
+    """Return the options of both readings of both solvers, by row."""
+    greedy, iht = {"strategy": "sabal-greedy", **greedy}, {"strategy": "sabal-iht", **iht}
+    return {
+        "greedy-as-printed": {**greedy, **PRINTED_SCORE},
+        "iht-as-printed": {**iht, "prox": "appendix"},
+        "greedy-corrected": {**greedy, **CORRECTED_SCORE},
+        "iht-corrected": {**iht, "prox": "exact"},
+    }
+
+
+def beside_both(greedy: MeanAndStd, iht: MeanAndStd) -> dict[str, MeanAndStd]:
+    """Return the paper's figures of both solvers, beside both readings of each."""
+    return {row: greedy if row.startswith("greedy") else iht for row in READING_ROWS}
 
 
 def both_ways(greedy: dict[str, Any], iht: dict[str, Any]) -> Options:
-    """Return the options of both solvers, corrected and as printed."""
+    """Return the options of both solvers, corrected and as printed, under the study's names."""
     return {
         "sabal-greedy": {**greedy, **CORRECTED_SCORE},
         "sabal-iht": iht,
-        "greedy-as-printed": {
-            "strategy": "sabal-greedy",
-            **greedy,
-            "score": "first-order",
-            "refresh": 1,
-        },
+        "greedy-as-printed": {"strategy": "sabal-greedy", **greedy, **PRINTED_SCORE},
         "iht-as-printed": {"strategy": "sabal-iht", **iht, "prox": "appendix"},
     }

@@ -1,49 +1,33 @@
 """Run the paper's tables and compare our figures with the printed ones.
 
-OUT/TABLE/DATASET/ holds the runs of a data set, in the layout of `sabal simulate`, and its section
-of the table; OUT/TABLE.md and OUT/TABLE.json hold all finished sections.
+OUT/TABLE/DATASET/runs.csv holds the finished runs of a data set; OUT/TABLE.md and OUT/TABLE.json
+are written from these files alone.
 """
 
 from __future__ import annotations
 
-import shlex
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from research import PROGRAM
-from research.reproduce.comparison_tables import (
-    StrategyComparison,
-    TableSection,
-    plan_lines,
-    write_table,
-)
-from research.reproduce.first_query import time_first_query
-from research.reproduce.paper_tables import SCALES, PaperTable, presets_of, table_of
-from research.reproduce.preset import MeanAndStd, Preset
-from research.reproduce.scaling import (
-    changed,
-    differences,
-    experiment_of,
-    fitted,
-    notes_of,
-    scaled,
-)
-from sabal.core.checks import check_choice, check_whole
-from sabal.core.files import make_folder
+from research.reproduce.comparison_tables import plan_lines, write_table
+from research.reproduce.paper_tables import SCALES, TABLES, PaperTable, presets_of, table_of
+from research.reproduce.preset import Preset
+from research.reproduce.result_files import RunRecord, read_results, runs_file
+from research.reproduce.scaling import changed, differences, scaled
+from research.reproduce.table_runs import RunOutcome, TableRun, do_runs
+from research.reproduce.table_sections import TableSection, sections_of
+from research.study.csv_lines import append_line
+from sabal.core.checks import check_choice, check_number, check_whole
 from sabal.errors import FileError, InputError
-from sabal.loop.journal import Journal
-from sabal.simulate.curves import Point, summarise
+from sabal.simulate.curves import Point
 from sabal.simulate.datasets.catalog import load
-from sabal.simulate.experiment import Experiment
-from sabal.simulate.runner import rounds_done, run_folder
-from sabal.simulate.simulation import simulate
 
-Watch = Callable[[Experiment, int], AbstractContextManager[Callable[[Point], None]]]
-"""Opens a progress display for an experiment, given the number of rounds already done."""
+Watch = Callable[[Sequence[TableRun]], AbstractContextManager[Callable[[Point], None]]]
+"""Opens a progress display for runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,28 +40,34 @@ class ReproductionRequest:
         Name of the table and of the scale.
     dataset : str or None
         A data set of the table; None for all of them.
+    rows : tuple of str or None
+        Rows to run; None for all of them.
     seeds : int or None
         Number of seeds; None for that of the scale.
     jobs : int
-        Number of runs in parallel.
+        Number of runs in parallel, with one thread each.
+    minutes : float or None
+        No run is started after this many minutes.
     data_dir : Path or None
         The folder with the NAME.npz files of the data sets.
     out : Path
         The folder for the results.
-    resume : bool
-        Whether to continue with the contents of that folder.
+    work : Path
+        The folder for runs in progress and shared first models.
     changes : mapping
         Further changes to the presets by field; they are reported like those of the scale.
     """
 
     table: str
-    scale: str = "paper"
+    scale: str = "laptop"
     dataset: str | None = None
+    rows: tuple[str, ...] | None = None
     seeds: int | None = None
     jobs: int = 1
+    minutes: float | None = None
     data_dir: Path | None = None
-    out: Path = Path("reproduced")
-    resume: bool = False
+    out: Path = Path("docs/results")
+    work: Path = Path("runs/reproduce")
     changes: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -86,21 +76,17 @@ class ReproductionRequest:
         check_choice(self.scale, "scale", SCALES)
         if self.seeds is not None:
             check_whole(self.seeds, "seeds")
+        if self.minutes is not None:
+            check_number(self.minutes, "minutes", above=0.0)
         if check_whole(self.jobs, "jobs") > 1 and table.timed:
             raise InputError(
                 f"one job for {table.name}: selections side by side would slow each other down",
                 f"--jobs {self.jobs}",
                 "leave --jobs out",
             )
-
-    def command(self) -> str:
-        """Return the command line of this request."""
-        words = [*PROGRAM.split(), "reproduce", self.table, "--scale", self.scale]
-        given = {"--dataset": self.dataset, "--seeds": self.seeds, "--data-dir": self.data_dir}
-        for name, value in given.items():
-            words += [] if value is None else [name, str(value)]
-        words += ["--jobs", str(self.jobs)] if self.jobs > 1 else []
-        return shlex.join([*words, "--out", str(self.out), *["--resume"] * self.resume])
+        for row in self.rows or ():
+            known = dict.fromkeys(each for preset in table.presets for each in preset.strategies)
+            check_choice(row, "rows", tuple(known))
 
     def preset(self, paper: Preset) -> Preset:
         """Return the preset at the requested scale and with the requested changes."""
@@ -109,7 +95,7 @@ class ReproductionRequest:
 
 
 @contextmanager
-def unwatched(experiment: Experiment, already_done: int) -> Iterator[Callable[[Point], None]]:
+def unwatched(runs: Sequence[TableRun]) -> Iterator[Callable[[Point], None]]:
     """Show no progress."""
     yield lambda point: None
 
@@ -119,8 +105,8 @@ def reproduce(
     *,
     watch: Watch = unwatched,
     say: Callable[[str], None] = lambda line: None,
-) -> list[TableSection]:
-    """Run a request, data set after data set.
+) -> tuple[list[TableSection], RunOutcome]:
+    """Do the runs of a request that are missing, and write the table.
 
     Parameters
     ----------
@@ -134,94 +120,118 @@ def reproduce(
     Returns
     -------
     list of TableSection
-        Every finished section of the table.
+        Every section of the table that has runs.
+    RunOutcome
+        The runs finished, failed and left.
     """
     table = table_of(request.table)
     papers = presets_of(table, request.dataset)
-    for paper in papers:
-        _check_folder(_folder(request, paper), request.resume)
-    for paper in papers:
-        _reproduce_one(table, paper, request, watch, say)
-        write_table(table, request.out)
-    return write_table(table, request.out)
-
-
-def _folder(request: ReproductionRequest, preset: Preset) -> Path:
-    return request.out / request.table / preset.dataset
-
-
-def _check_folder(folder: Path, resume: bool) -> None:
-    """Refuse a folder that is not empty unless resuming, so that nothing is overwritten."""
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"a folder at {folder}", "a file", "choose another --out")
-    if not resume and folder.is_dir() and any(folder.iterdir()):
-        raise FileError(
-            f"{folder} to be empty or absent",
-            "the runs of an earlier start",
-            "pass --resume to go on with them, or choose another --out",
-        )
-
-
-def _reproduce_one(
-    table: PaperTable,
-    paper: Preset,
-    request: ReproductionRequest,
-    watch: Watch,
-    say: Callable[[str], None],
-) -> None:
-    started = time.perf_counter()
     data_dir = None if request.data_dir is None else str(request.data_dir)
-    # Before the folder is created: without the data there is nothing to resume.
-    here = fitted(request.preset(paper), load(paper.dataset, data_dir=data_dir))
-    experiment = experiment_of(here, data_dir)
-    folder = _folder(request, paper)
-    make_folder(folder)
-    changes = differences(paper, here)
-    for line in plan_lines(table, here, request.scale, changes):
-        say(line)
-    if table.timed:
-        rows, work = time_first_query(experiment, here.paper, folder, say)
-    else:
-        with watch(experiment, rounds_done(experiment, folder)) as on_round:
-            points = simulate(experiment, folder, jobs=request.jobs, on_round=on_round)
-        rows, work = area_rows(points, here), _work_seconds(experiment, points, folder)
-    TableSection(
-        dataset=here.dataset,
-        title=here.title,
-        model=here.model,
-        scale=request.scale,
-        source=here.source,
-        rows=rows,
-        changes=changes,
-        notes=list(notes_of(paper, here)),
-        command=request.command(),
-        wall_seconds=time.perf_counter() - started,
-        work_seconds=work,
-        picture=None if table.timed else f"{table.name}/{here.dataset}/curves.png",
-    ).save(folder)
+    for paper in papers:
+        # Before anything is written: without the data there is nothing to run.
+        load(paper.dataset, data_dir=data_dir)
+        for line in plan_lines(table, request.preset(paper), request.scale, paper):
+            say(line)
+    runs = planned(table, papers, request)
+    todo = open_runs(runs, request.out)
 
+    def keep(run: TableRun, record: RunRecord) -> None:
+        append_line(record, runs_file(request.out, run.table, run.preset.dataset))
+        say(f"finished {run.title}")
 
-def area_rows(points: list[Point], preset: Preset) -> list[StrategyComparison]:
-    """Return a row for each strategy, in the order of the preset."""
-    summaries = {summary.strategy: summary for summary in summarise(points)}
-    return [
-        StrategyComparison(
-            strategy=name,
-            seeds=summaries[name].seeds,
-            ours=MeanAndStd(summaries[name].auc, summaries[name].std),
-            paper=preset.paper.get(name),
-            final_accuracy=summaries[name].final_accuracy,
+    with watch(todo) as on_round:
+        outcome = do_runs(
+            todo,
+            request.work,
+            keep,
+            data_dir=data_dir,
+            jobs=request.jobs,
+            minutes=request.minutes,
+            on_round=on_round,
         )
-        for name in preset.strategies
+    return report(request), outcome
+
+
+def report(request: ReproductionRequest) -> list[TableSection]:
+    """Write the table from the files of results; return its sections."""
+    table = table_of(request.table)
+    sections = [
+        section
+        for preset in table.presets
+        for section in sections_of(table, preset, request.out, _considered(preset, request))
+    ]
+    if not sections:
+        raise FileError(
+            f"finished runs in {request.out / table.name}",
+            "none",
+            f"run `{PROGRAM} reproduce {table.name}` first",
+        )
+    write_table(table, sections, request.out)
+    return sections
+
+
+def _considered(paper: Preset, request: ReproductionRequest) -> dict[str, Preset]:
+    """Return the presets that runs may belong to, by scale."""
+    found = {scale: scaled(paper, scale) for scale in SCALES}
+    if request.changes:
+        found = {request.scale: request.preset(paper)}
+    return found
+
+
+def planned(
+    table: PaperTable, papers: Sequence[Preset], request: ReproductionRequest
+) -> list[TableRun]:
+    """Return every run of a request, seed by seed, so that every part of them can be compared."""
+    presets = [(paper, request.preset(paper)) for paper in papers]
+    return [
+        TableRun(
+            table=table.name,
+            scale=scale_of(paper, preset, request.scale),
+            preset=preset,
+            row=row,
+            seed=seed,
+            timed=table.timed,
+        )
+        for seed in range(max(preset.seeds for _, preset in presets))
+        for paper, preset in presets
+        for row in preset.strategies
+        if seed < preset.seeds and (request.rows is None or row in request.rows)
     ]
 
 
-def _work_seconds(experiment: Experiment, points: list[Point], folder: Path) -> float:
-    """Return the time of training and selection, from the journals of all runs."""
-    trained = 0.0
-    for label in experiment.strategies:
-        for seed in range(experiment.seeds):
-            journal = Journal(run_folder(folder, label, seed))
-            done = (journal.done(number) for number in range(experiment.rounds + 1))
-            trained += sum(float(each["train_seconds"]) for each in done if each is not None)
-    return trained + sum(point.select_seconds for point in points)
+def scale_of(paper: Preset, preset: Preset, scale: str) -> str:
+    """Return the scale of a preset: that of the paper if nothing but seeds is changed."""
+    same = all(change.field == "seeds" for change in differences(paper, preset))
+    return "paper" if same else scale
+
+
+def open_runs(runs: Sequence[TableRun], out: Path) -> list[TableRun]:
+    """Return the runs that no file of results holds.
+
+    A run that another table has is copied into the file of this one.
+    """
+    found = {(run.table, run.preset.dataset) for run in runs}
+    results = {key: read_results(runs_file(out, *key)) for key in found}
+    todo = []
+    for run in runs:
+        own = results[run.table, run.preset.dataset]
+        if run.seed in own.get(run.digest, {}):
+            continue
+        record = _record_elsewhere(run, out)
+        if record is None:
+            todo.append(run)
+        else:
+            append_line(
+                replace(record, strategy=run.row), runs_file(out, run.table, run.preset.dataset)
+            )
+    return todo
+
+
+def _record_elsewhere(run: TableRun, out: Path) -> RunRecord | None:
+    for other in TABLES:
+        if other != run.table:
+            results = read_results(runs_file(out, other, run.preset.dataset))
+            record = results.get(run.digest, {}).get(run.seed)
+            if record is not None:
+                return record
+    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,8 +10,6 @@ from research.reproduce.paper_tables import SCALES
 from research.reproduce.preset import Preset
 from sabal.core.checks import check_choice
 from sabal.errors import UnknownNameError
-from sabal.simulate.datasets.catalog import Dataset
-from sabal.simulate.experiment import Experiment
 
 CHANGEABLE = (
     "model",
@@ -24,6 +22,8 @@ CHANGEABLE = (
     "options",
     "validation",
     "pool",
+    "image",
+    "test",
 )
 """The fields of a preset that determine a result; the others describe the paper."""
 
@@ -36,20 +36,18 @@ SIZES = {
 }
 """Training and test items of the published data sets."""
 
-TRAINED_PER_SECOND = {
-    ("lenet5", 1.0): 10_800.0,
-    ("vgg16", 1.0): 57.0,
-    ("vgg16", 0.25): 450.0,
-    ("resnet18-variational", 1.0): 33.0,
-    ("resnet18-variational", 0.25): 400.0,
+SPEEDS = {
+    ("lenet5", 1.0): (13_500.0, 29_800.0),
+    ("lenet5", 0.5): (17_000.0, 50_000.0),
+    ("vgg16", 1.0): (104.0, 310.0),
+    ("vgg16", 0.25): (1_020.0, 2_260.0),
+    ("resnet18-variational", 1.0): (33.0, 100.0),
+    ("resnet18-variational", 0.25): (570.0, 1_300.0),
+    ("resnet18-variational", 0.125): (1_100.0, 3_590.0),
 }
-"""Images per second in training on two cores, by model and width, as measured.
+"""Images per second in training and in prediction on one core, by model and width, as measured."""
 
-A LeNet-5 takes one thread and 5.9 ms for a step of 32, so two runs go in parallel.
-"""
-
-FORWARD = 3.0
-"""How many times faster prediction is than training."""
+CORES = 2
 
 LITERAL_UNITS = (
     "in the paper's units alpha and beta depend on the size of the pool and of the batch: with "
@@ -117,22 +115,6 @@ def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return leaves
 
 
-def fitted(preset: Preset, dataset: Dataset) -> Preset:
-    """Return the preset for the data at hand: a pool larger than the data becomes all of it.
-
-    A note says so if this copy of the data set is truncated.
-    """
-    items = len(dataset.x_train)
-    published, _ = SIZES[preset.dataset]
-    if items == published:
-        return preset
-    pool = preset.pool
-    if pool is not None and pool + preset.validation > items:
-        pool = None
-    cut = f"this copy has {items:,} training items, the published data set {published:,}"
-    return replace(preset, pool=pool, notes=(*preset.notes, cut))
-
-
 def notes_of(paper: Preset, here: Preset) -> tuple[str, ...]:
     """Return the notes of the preset, and what changed sizes mean for its results."""
     sizes = ("pool", "batch")
@@ -140,46 +122,38 @@ def notes_of(paper: Preset, here: Preset) -> tuple[str, ...]:
     return (*here.notes, LITERAL_UNITS) if resized else here.notes
 
 
-def experiment_of(preset: Preset, data_dir: str | None) -> Experiment:
-    """Return the experiment that a preset describes."""
-    return Experiment(
-        dataset=preset.dataset,
-        strategies=preset.strategies,
-        seeds=preset.seeds,
-        initial=preset.initial,
-        batch=preset.batch,
-        rounds=preset.rounds,
-        model=preset.model,
-        options=preset.options,
-        data_dir=data_dir,
-        recipe=preset.recipe,
-        validation=preset.validation,
-        pool=preset.pool,
-    )
-
-
-def expected_hours(preset: Preset, *, timed: bool = False) -> float | None:
+def expected_hours(
+    preset: Preset, *, timed: bool = False, shared: Collection[str] = ()
+) -> float | None:
     """Return the hours that a preset takes on two cores, without selection; None if unknown.
 
     Parameters
     ----------
     preset : Preset
-        The experiment.
+        The experiment. Early stopping is not counted on.
     timed : bool
-        Whether only the first query is run, for which the strategies share the training.
+        Whether only the first query is run; that is done on one core.
+    shared : collection of str
+        Rows that are the runs of another table.
     """
     width = preset.recipe.get("network_options", {}).get("width")
-    rate = TRAINED_PER_SECOND.get((preset.model, width))
-    if rate is None:
+    if (preset.model, width) not in SPEEDS:
         return None
-    train, test = SIZES[preset.dataset]
+    trained_per_second, predicted_per_second = SPEEDS[preset.model, width]
+    train, all_test = SIZES[preset.dataset]
+    test = preset.test or all_test
     pool = preset.pool or train - preset.validation
-    rounds, strategies = preset.rounds, len(preset.strategies)
+    rows = len(set(preset.strategies) - set(shared))
+    epochs, rounds = preset.recipe["epochs"], preset.rounds
+    # The strategies of a seed share the first model.
+    trained = 0 if shared else preset.initial * epochs
+    predicted = 0 if shared else test
     if timed:
-        trained = preset.initial * preset.recipe["epochs"]
-        predicted = test + strategies * pool
-        return preset.seeds * (trained + predicted / FORWARD) / rate / 3600
-    labels = sum(preset.initial + r * preset.batch for r in range(rounds + 1))
-    predicted = rounds * pool + (rounds + 1) * test
-    seconds = (labels * preset.recipe["epochs"] + predicted / FORWARD) / rate
-    return preset.seeds * strategies * seconds / 3600
+        predicted += rows * pool
+    else:
+        labels = sum(preset.initial + r * preset.batch for r in range(1, rounds + 1))
+        held_out = preset.validation if preset.recipe.get("patience") else 0
+        trained += rows * labels * epochs
+        predicted += rows * rounds * (pool + test + held_out * epochs)
+    seconds = trained / trained_per_second + predicted / predicted_per_second
+    return preset.seeds * seconds / 3600 / (1 if timed else CORES)

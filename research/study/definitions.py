@@ -132,7 +132,7 @@ class StudyTask:
         """Return everything that determines a result, with all settings of the learner."""
         recipe: dict[str, Any] = {}
         if self.model in RECIPES:
-            recipe = asdict(recipe_of(self.model, self.recipe))
+            recipe = recipe_of(self.model, self.recipe).record()
         elif self.by_query:
             recipe = QUERY_LEARNERS[self.model].definition()
         fields = {k: v for k, v in asdict(self).items() if k not in ("name", "cheap")}

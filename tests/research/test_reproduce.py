@@ -5,28 +5,45 @@ from __future__ import annotations
 import json
 import re
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from research.cli import main
-from research.reproduce.comparison_tables import load_section, scales_markdown
-from research.reproduce.first_query import read_times
+from research.reproduce import result_files
+from research.reproduce.comparison_tables import scales_markdown, shared_rows
 from research.reproduce.paper_tables import TABLES
-from research.reproduce.reproduction import ReproductionRequest, reproduce
+from research.reproduce.preset import READING_ROWS, SABAL_ROWS, title_of
+from research.reproduce.preset_data import data_of, resized
+from research.reproduce.reproduction import (
+    ReproductionRequest,
+    open_runs,
+    planned,
+    report,
+    reproduce,
+)
+from research.reproduce.result_files import (
+    RunRecord,
+    digest_of,
+    experiment_of,
+    options_of,
+    read_results,
+    runs_file,
+)
 from research.reproduce.scaling import (
     CHANGEABLE,
     changed,
     differences,
     expected_hours,
-    experiment_of,
     scaled,
 )
-from sabal.errors import FileError, InputError, UnknownNameError
+from research.reproduce.table_runs import first_round
+from research.study.csv_lines import append_line
+from sabal.errors import FileError, UnknownNameError
 from sabal.pools import ArrayPool
+from sabal.simulate.runner import run_points
 from sabal.sparse.atoms import posterior_atoms
 from sabal.strategies import make_strategy
 
@@ -76,30 +93,50 @@ def preset_of(table, dataset):
 
 
 def test_the_tables_have_the_data_sets_of_the_paper():
-    found = [(table, preset.dataset) for table, preset in ALL if table != "ablation"]
+    found = [(table, p.dataset) for table, p in ALL if table not in ("ablation", "cut")]
     assert found == list(PRINTED) == list(SETTINGS)
     assert [p.dataset for p in TABLES["ablation"].presets] == ["fashion-mnist", "cifar10"]
 
 
-@pytest.mark.parametrize(("table", "dataset"), PRINTED)
-def test_the_figures_are_those_printed(table, dataset):
+def printed_figures(table, dataset):
     names = BAYESIAN if table == "table1" else GENERAL
     numbers = [float(word) for word in PRINTED[table, dataset].split()]
-    expected = dict(zip(names, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+    return dict(zip(names, zip(numbers[::2], numbers[1::2], strict=True), strict=True))
+
+
+@pytest.mark.parametrize(("table", "dataset"), PRINTED)
+def test_the_figures_are_those_printed(table, dataset):
+    """The paper's figure of a solver stands beside both readings of it."""
+    expected = printed_figures(table, dataset)
+    for solver in ("greedy", "iht"):
+        figure = expected.pop(f"sabal-{solver}")
+        expected |= {f"{solver}-as-printed": figure, f"{solver}-corrected": figure}
     preset = preset_of(table, dataset)
     assert {name: (f.mean, f.std) for name, f in preset.paper.items()} == expected
-    as_printed = {"greedy-as-printed", "iht-as-printed"} if table == "table2" else set()
-    assert set(preset.strategies) == {*names, *as_printed}
-    for label in as_printed:
-        name, options = preset.options[label]["strategy"], preset.options[label]
-        units = ("alpha", "beta", "scale")
-        assert all(options[k] == preset.options[name][k] for k in units)
+    assert set(preset.strategies) == {*expected, "margin", *SABAL_ROWS}
+
+
+@pytest.mark.parametrize("dataset", ["fashion-mnist", "cifar10"])
+def test_the_ablation_has_the_settings_and_figures_of_table_1(dataset):
+    ablation, table1 = preset_of("ablation", dataset), preset_of("table1", dataset)
+    same = ("model", "recipe", "initial", "batch", "rounds", "seeds", "image", "laptop")
+    assert all(getattr(ablation, name) == getattr(table1, name) for name in same)
+    assert ablation.paper == {row: table1.paper[row] for row in ("random", *READING_ROWS)}
+    assert all(ablation.options[row] == table1.options[row] for row in READING_ROWS)
+    for row, options in ablation.options.items():
+        both = ablation.options.get(row.removesuffix("-bias-only"))
+        if row.endswith("bias-only"):
+            both = both or ablation.options[row.replace("printed-bias-only", "as-printed")]
+            assert options == {**both, "alpha": 0.0}
+    assert {"random", "margin", "sabal", *ablation.options} == set(ablation.strategies)
+    assert ablation.options["greedy-free"]["scale"] == "free"
 
 
 @pytest.mark.parametrize(("table", "dataset"), SETTINGS)
 def test_the_settings_are_those_printed(table, dataset):
     preset = preset_of(table, dataset)
     recipe, options = preset.recipe, preset.options
+    solvers = ("greedy-as-printed", "iht-as-printed")
     found = (
         preset.initial,
         preset.batch,
@@ -107,10 +144,15 @@ def test_the_settings_are_those_printed(table, dataset):
         preset.seeds,
         *(recipe[name] for name in ("epochs", "batch_size", "optimizer", "lr")),
         recipe.get("samples"),
-        *(options[s][o] for s in ("sabal-greedy", "sabal-iht") for o in ("alpha", "beta")),
+        *(options[s][o] for s in solvers for o in ("alpha", "beta")),
     )
     assert found == SETTINGS[table, dataset]
-    assert {options[s]["scale"] for s in ("sabal-greedy", "sabal-iht")} == {"literal"}
+    for solver in ("greedy", "iht"):
+        units = ("strategy", "alpha", "beta", "scale")
+        as_printed, corrected = options[f"{solver}-as-printed"], options[f"{solver}-corrected"]
+        assert [as_printed[k] for k in units] == [corrected[k] for k in units]
+        assert as_printed["scale"] == "literal"
+    assert not set(SABAL_ROWS) & set(options)
     assert recipe["weight_decay"] == 5e-4
     assert recipe["network_options"] == {"width": 1.0}
     bayesian = table == "table1"
@@ -118,6 +160,23 @@ def test_the_settings_are_those_printed(table, dataset):
     assert recipe["augment"] == ("crop-flip" if bayesian else None)
     assert recipe.get("momentum") == (None if bayesian else 0.9)
     assert preset.validation == (0 if bayesian else 1000)
+    # What Pinsler et al. 2019 do, whose settings the Bayesian experiments keep.
+    assert recipe.get("decay_biases", True) is not bayesian
+    assert recipe.get("drop_last", False) is bayesian
+    assert preset.image == ((32, 3) if dataset == "fashion-mnist" else None)
+
+
+def test_the_readings_are_the_printed_lines_and_their_corrections():
+    preset = preset_of("table2", "mnist")
+    found = {row: options_of(preset, row) for row in READING_ROWS}
+    printed, corrected = found["greedy-as-printed"], found["greedy-corrected"]
+    assert (printed["score"], printed["refresh"]) == ("first-order", 1)
+    assert (corrected["score"], corrected["refresh"]) == ("optimal-step", "auto")
+    assert found["iht-as-printed"]["prox"] == "appendix"
+    assert found["iht-corrected"]["prox"] == "exact"
+    titles = " ".join(title_of(row) for row in (*READING_ROWS, *SABAL_ROWS))
+    for words in ("as printed (literal units", "corrected, printed alpha", "Sabal's defaults"):
+        assert words in titles
 
 
 @EVERY_PRESET
@@ -140,20 +199,29 @@ def test_scale_laptop_says_every_change_and_ends_overnight(table, preset):
     assert all(getattr(changed(preset, {}), name) == getattr(preset, name) for name in CHANGEABLE)
 
 
-@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
-def test_a_whole_table_at_scale_laptop_takes_a_night(table):
-    hours = [expected_hours(scaled(p, "laptop"), timed=table.timed) for p in table.presets]
-    # Up to ten hours, of which some are left for the choosing itself.
-    assert 1 < sum(hours) < 9
+def test_all_tables_at_scale_laptop_take_a_night():
+    hours = [
+        expected_hours(small, timed=table.timed, shared=shared_rows(table, small))
+        for table in TABLES.values()
+        for small in (scaled(preset, "laptop") for preset in table.presets)
+    ]
+    # Up to ten hours of two cores, of which some are left for the choosing itself.
+    assert 1 < sum(hours) < 8
 
 
 def test_expected_hours_of_an_example_worked_by_hand():
     preset = changed(preset_of("table2", "mnist"), {"rounds": 1, "seeds": 1, "pool": 600})
     preset = changed(preset, {"strategies": ("random", "badge"), "recipe.epochs": 10})
-    # Two runs: (40 + 80) * 10 images trained, 600 + 2 * 10,000 predicted at a third of the cost.
-    assert expected_hours(preset) == pytest.approx(2 * (1200 + 20600 / 3) / 10800 / 3600)
+    # One first model, then two runs with 80 labels; after each the test set is predicted.
+    trained, predicted = 10 * (40 + 2 * 80), 3 * 10_000 + 2 * 600
+    seconds = trained / 13_500 + predicted / 29_800
+    assert expected_hours(preset) == pytest.approx(seconds / 3600 / 2)
     # One training that both share, and two passes over the pool beside one over the test set.
-    assert expected_hours(preset, timed=True) == pytest.approx((400 + 11200 / 3) / 10800 / 3600)
+    seconds = 400 / 13_500 + 11_200 / 29_800
+    assert expected_hours(preset, timed=True) == pytest.approx(seconds / 3600)
+    # A row of another table is not run, and its first model is there.
+    seconds = 800 / 13_500 + 10_600 / 29_800
+    assert expected_hours(preset, shared=["random"]) == pytest.approx(seconds / 3600 / 2)
     assert expected_hours(changed(preset, {"model": "logistic"})) is None
 
 
@@ -189,6 +257,52 @@ def test_variance_only_is_the_top_of_the_variance_by_either_solver(preset, solve
     chosen = strategy.select(ArrayPool(log_probs=log_probs), 70, rng).indices
     deviation = posterior_atoms(log_probs, None).deviation_N
     assert sorted(chosen) == sorted(np.argsort(-deviation)[:70])
+
+
+# -- the data and the digests ----------------------------------------------------------------
+
+
+def test_resized_images_are_those_of_pillow():
+    image = pytest.importorskip("PIL.Image")
+    rng = np.random.default_rng(0)
+    grey = rng.integers(0, 256, (3, 28, 28)).astype(np.uint8)
+    found = resized(grey, 32, 3)
+    assert found.shape == (3, 32, 32, 3)
+    assert found.dtype == np.uint8
+    for one, other in zip(grey, found, strict=True):
+        expected = np.asarray(image.fromarray(one).resize((32, 32), image.Resampling.BILINEAR))
+        for channel in range(3):
+            assert np.abs(other[..., channel].astype(int) - expected).max() <= 1
+    colour = rng.integers(0, 256, (2, 32, 32, 3)).astype(np.uint8)
+    assert np.array_equal(resized(colour, 32, 3), colour)
+
+
+def test_a_digest_changes_with_the_settings_and_the_defaults_and_nothing_else(monkeypatch):
+    preset = preset_of("table2", "svhn")
+    digest = digest_of(preset, "sabal-greedy")
+    others = [
+        changed(preset, {"recipe.epochs": 3}),
+        changed(preset, {"batch": 7}),
+        changed(preset, {"test": 2_000}),
+        changed(preset, {"options.sabal-greedy.alpha": 2.0}),
+    ]
+    assert len({digest, *(digest_of(other, "sabal-greedy") for other in others)}) == 5
+    same = changed(preset, {"seeds": 9, "strategies": ("sabal-greedy",)})
+    spelled_out = changed(preset, {"options.sabal-greedy": options_of(preset, "sabal-greedy")})
+    assert digest_of(same, "sabal-greedy") == digest_of(spelled_out, "sabal-greedy") == digest
+    assert digest_of(preset, "sabal-greedy", timed=True) != digest
+    # A new option at the value that changes nothing.
+    monkeypatch.setitem(result_files.ADDED_OPTIONS, "bias", True)
+    shorter = digest_of(preset, "sabal-greedy")
+    assert shorter != digest
+    assert "bias" not in options_of(preset, "sabal-greedy")
+
+
+def test_the_ablation_shares_the_rows_of_table_1():
+    table = TABLES["ablation"]
+    for preset in table.presets:
+        small = scaled(preset, "laptop")
+        assert {"random", "margin", "sabal", *READING_ROWS} <= set(shared_rows(table, small))
 
 
 # -- from end to end, made tiny --------------------------------------------------------------
@@ -234,84 +348,218 @@ def tiny(table, data_dir, out, **more):
         dataset=dataset,
         seeds=1,
         data_dir=data_dir,
-        out=out,
+        out=out / "results",
+        work=out / "work",
         changes={**TINY, **changes},
         **more,
     )
+
+
+def own_preset(request):
+    return request.preset(preset_of(request.table, request.dataset))
 
 
 @pytest.fixture(scope="module", params=list(CASES))
 def finished(request, data_dir, tmp_path_factory):
     out = tmp_path_factory.mktemp(request.param)
     said = []
-    sections = reproduce(tiny(request.param, data_dir, out), say=said.append)
-    return request.param, out, sections, said
+    asked = tiny(request.param, data_dir, out)
+    sections, outcome = reproduce(asked, say=said.append)
+    assert (outcome.failed, outcome.left) == ({}, 0)
+    return asked, sections, said
 
 
 def test_ours_are_beside_the_papers(finished):
-    table, out, (section,), _ = finished
-    preset = preset_of(table, section.dataset)
+    request, (section,), _ = finished
+    preset = own_preset(request)
     assert [row.strategy for row in section.rows] == list(preset.strategies)
     assert [row.paper for row in section.rows] == [preset.paper.get(s) for s in preset.strategies]
-    results = pq.read_table(out / table / section.dataset / "results.parquet").to_pylist()
+    results = read_results(runs_file(request.out, request.table, section.dataset))
+    chance = section.row("random").ours.mean
     for row in section.rows:
-        curve = [r["accuracy"] for r in results if r["strategy"] == row.strategy]
+        record = results[digest_of(preset, row.strategy)][0]
+        curve = [float(each) for each in record.curve.split()]
+        assert record.labels == "24 34 44"
         # Equal steps: the area is the mean of the points with half the ends.
-        area = 100 * (curve[0] / 2 + curve[1] + curve[2] / 2) / 2
+        area = (curve[0] / 2 + curve[1] + curve[2] / 2) / 2
         assert row.ours.mean == pytest.approx(area)
-        assert row.final_accuracy == pytest.approx(curve[2])
+        assert row.final_accuracy == pytest.approx(curve[2] / 100)
         assert row.seeds == 1
+        assert json.loads(row.options) == options_of(preset, row.strategy)
+        if row.strategy != "random":
+            assert row.minus_random.mean == pytest.approx(area - chance)
 
 
 def test_the_files_say_ours_the_papers_and_every_change(finished):
-    table, out, (section,), said = finished
-    preset = preset_of(table, section.dataset)
-    page = (out / f"{table}.md").read_text()
+    request, (section,), said = finished
+    table, preset = request.table, own_preset(request)
+    page = (request.out / f"{table}.md").read_text()
     for row in section.rows:
-        (line,) = [each for each in page.splitlines() if each.startswith(f"| {row.strategy} |")]
+        lines = [each for each in page.splitlines() if each.startswith(f"| {row.title} |")]
+        assert len(lines) == 1
         # One seed has no standard deviation.
-        assert line.split(" | ")[1].strip("*") == f"{row.ours.mean:.2f}"
+        assert lines[0].split(" | ")[1].strip("*") == f"{row.ours.mean:.2f}"
         if row.paper is not None:
-            assert f"{row.paper.mean:.2f} ± {row.paper.std:.2f}" in line
-            assert f"{row.ours.mean - row.paper.mean:+.2f}" in line
-    best = sorted(preset.paper.values(), key=lambda figure: figure.mean)[-2:]
-    bold = {f"**{figure.mean:.2f} ± {figure.std:.2f}**" for figure in best}
+            assert f"{row.paper.mean:.2f} ± {row.paper.std:.2f}" in lines[0]
+            assert f"{row.ours.mean - row.paper.mean:+.2f}" in lines[0]
+    best = sorted({figure.mean for figure in preset.paper.values()})[-2:]
+    bold = {f"**{f.mean:.2f} ± {f.std:.2f}**" for f in preset.paper.values() if f.mean in best}
     assert {cell for cell in re.findall(r"\*\*.+?\*\*", page) if "±" in cell} == bold
     width = "recipe.network_options.width: 1.0 -> 0.1"
     assert f"- {width}" in page
     assert f"- {width}" in said
     for note in preset.notes:
         assert note in page
-    assert "this copy has 200 training items" in page
-    assert section.command in page
-    assert (out / section.picture).read_bytes().startswith(b"\x89PNG")
-    assert f"]({section.picture})" in page
-    document = json.loads((out / f"{table}.json").read_text())
+    assert "this copy has 200 training and 60 test items" in page
+    picture = re.search(r"!\[.*\]\((.*)\)", page)[1]
+    assert (request.out / picture).read_bytes().startswith(b"\x89PNG")
+    assert "Not finished" not in page
+    document = json.loads((request.out / f"{table}.json").read_text())
     (record,) = document["sections"]
     assert {change["field"] for change in record["changes"]} >= {*TINY, "seeds"} - {"pool"}
     assert record["rows"][0]["ours"]["mean"] == section.rows[0].ours.mean
 
 
-def test_without_resume_nothing_is_touched_and_with_it_nothing_repeated(finished, data_dir):
-    table, out, sections, _ = finished
-    before = {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()}
-    with pytest.raises(FileError, match="pass --resume"):
-        reproduce(tiny(table, data_dir, out))
-    assert {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()} == before
-    (again,) = reproduce(tiny(table, data_dir, out, resume=True))
-    runs = [p for p in before if "runs" in p.parts]
-    assert runs
-    assert {p: p.stat().st_mtime_ns for p in runs} == {p: before[p] for p in runs}
-    assert again.rows == sections[0].rows
-    assert again.work_seconds == sections[0].work_seconds
+def test_nothing_is_repeated_and_the_page_comes_from_the_runs_alone(finished, tmp_path):
+    request, sections, _ = finished
+    runs = runs_file(request.out, request.table, request.dataset)
+    before = runs.read_bytes()
+    again, outcome = reproduce(request)
+    assert outcome.finished == 0
+    assert runs.read_bytes() == before
+    assert again == sections
+    # Elsewhere, without data and without work folder.
+    copy = runs_file(tmp_path, request.table, request.dataset)
+    copy.parent.mkdir(parents=True)
+    copy.write_bytes(before)
+    elsewhere = replace(request, out=tmp_path, data_dir=Path("absent"))
+    assert report(elsewhere) == sections
+    page = f"{request.table}.md"
+    assert (tmp_path / page).read_text() == (request.out / page).read_text()
 
 
-def test_a_folder_of_another_scale_is_not_gone_on_with(finished, data_dir):
-    table, out, _, _ = finished
-    other = tiny(table, data_dir, out, resume=True)
-    with pytest.raises(FileError, match="another recipe"):
-        reproduce(replace(other, changes={**other.changes, "recipe.epochs": 2}))
-    assert json.loads((out / f"{table}.json").read_text())["sections"]
+def test_other_settings_are_other_runs(finished):
+    request, _, _ = finished
+    table = TABLES[request.table]
+    other = replace(request, changes={**request.changes, "recipe.epochs": 2})
+    presets = [preset_of(request.table, request.dataset)]
+    runs = planned(table, presets, other)
+    assert open_runs(runs, request.out) == runs
+    more = replace(request, seeds=2)
+    todo = open_runs(planned(table, presets, more), request.out)
+    assert {run.seed for run in todo} == {1}
+    (row, *_) = presets[0].strategies
+    chosen = planned(table, presets, replace(request, rows=(row,)))
+    assert [run.row for run in chosen] == [row]
+
+
+def test_runs_are_planned_seed_by_seed():
+    table = TABLES["table1"]
+    runs = planned(table, table.presets, ReproductionRequest(table="table1"))
+    assert [run.seed for run in runs] == sorted(run.seed for run in runs)
+    assert len({run.title for run in runs}) == len(runs)
+    assert {run.preset.dataset for run in runs if run.seed == 0} == {
+        p.dataset for p in table.presets
+    }
+
+
+def test_the_shared_first_model_gives_the_run_of_a_model_of_its_own(finished, data_dir, tmp_path):
+    """The slow way: every strategy trains its own first model."""
+    request, _, _ = finished
+    preset, row = own_preset(request), "margin" if request.table != "ablation" else "sabal"
+    dataset = data_of(preset, str(data_dir))
+    points = list(run_points(experiment_of(preset), dataset, tmp_path, row, 0))
+    (record,) = read_results(runs_file(request.out, request.table, request.dataset))[
+        digest_of(preset, row)
+    ].values()
+    assert [f"{100 * p.accuracy:.2f}" for p in points] == record.curve.split()
+    own = tmp_path / "runs" / row / "seed-000" / "rounds" / "0000"
+    shared = first_round(preset, dataset, request.work, 0).folder / "rounds" / "0000"
+    for name in ("model.safetensors", "answers-0000.json"):
+        assert (own / name).read_bytes() == (shared / name).read_bytes()
+    # What is finished leaves only the first models behind.
+    assert not list(request.work.glob("*/*/runs/*/seed-*"))
+
+
+def test_a_run_goes_on_after_its_last_round(data_dir, tmp_path):
+    request = replace(tiny("table2", data_dir, tmp_path), rows=("margin",))
+    preset = own_preset(request)
+    folder = request.work / "mnist" / digest_of(preset, "margin")
+    dataset = data_of(preset, str(data_dir))
+    rounds = run_points(experiment_of(preset), dataset, folder, "margin", 0)
+    first, second = next(rounds), next(rounds)
+    rounds.close()
+    marker = folder / "runs" / "margin" / "seed-000" / "rounds" / "0001" / "done.json"
+    marker.write_text(marker.read_text().replace(str(second.accuracy), "0.125"))
+    reproduce(request)
+    (record,) = read_results(runs_file(request.out, "table2", "mnist"))[
+        digest_of(preset, "margin")
+    ].values()
+    assert record.curve.split()[:2] == [f"{100 * first.accuracy:.2f}", "12.50"]
+
+
+def test_the_ablation_takes_over_the_runs_of_table_1(data_dir, tmp_path):
+    small = {"strategies": ("random", "greedy-corrected")}
+    runs = []
+    for table in ("table1", "ablation"):
+        request = tiny(table, data_dir, tmp_path)
+        request = replace(request, changes={**request.changes, **small})
+        sections, outcome = reproduce(request)
+        runs.append(outcome.finished)
+        assert [row.strategy for row in sections[0].rows] == list(small["strategies"])
+    assert runs == [2, 0]
+
+
+def test_after_the_last_minute_no_run_is_started(data_dir, tmp_path):
+    request = replace(tiny("table2", data_dir, tmp_path), minutes=1e-9)
+    with pytest.raises(FileError, match="finished runs"):
+        reproduce(request)
+    assert not request.out.exists()
+
+
+def test_a_row_that_fails_is_told_and_the_others_go_on(data_dir, tmp_path):
+    request = tiny("table2", data_dir, tmp_path)
+    changes = {"strategies": ("bald", "random"), "options": {}}
+    sections, outcome = reproduce(replace(request, changes={**request.changes, **changes}))
+    assert list(outcome.failed) == ["table2/mnist/bald/seed 0"]
+    assert outcome.finished == 1
+    assert [row.strategy for row in sections[0].rows] == ["random"]
+    assert sections[0].missing == ["bald"]
+    assert "Not finished, with fewer seeds or none: bald" in (request.out / "table2.md").read_text()
+
+
+def record_of(seed, **more):
+    fields = {
+        "strategy": "random",
+        "scale": "laptop",
+        "digest": "d",
+        "seed": seed,
+        "labels": "10 20",
+        "curve": "50.00 60.00",
+        "seconds": 1.0,
+        "selection_seconds": 0.0,
+        "train_seconds": 2.0,
+        "items": 5,
+        "train_items": 6,
+        "test_items": 7,
+        "data": "one",
+        "machine": "a",
+        "options": "{}",
+    }
+    return RunRecord(**{**fields, **more})
+
+
+def test_runs_on_another_copy_of_the_data_do_not_count(tmp_path):
+    records = [record_of(0), record_of(1), record_of(1, curve="1.00 2.00")]
+    records += [record_of(2, data="other"), record_of(3, data="whole", scale="paper")]
+    for record in records:
+        append_line(record, tmp_path / "runs.csv")
+    found = read_results(tmp_path / "runs.csv")
+    assert {seed: r.curve for seed, r in found["d"].items()} == dict.fromkeys(
+        (0, 1, 3), "50.00 60.00"
+    )
+    assert read_results(tmp_path / "absent.csv") == {}
+    assert asdict(found["d"][0]) == asdict(records[0])
 
 
 def test_table3_times_every_strategy_on_one_network(data_dir, tmp_path):
@@ -320,69 +568,44 @@ def test_table3_times_every_strategy_on_one_network(data_dir, tmp_path):
         dataset="svhn",
         seeds=2,
         data_dir=data_dir,
-        out=tmp_path,
-        changes={**TINY, "rounds": 1, "validation": 30},
+        out=tmp_path / "results",
+        work=tmp_path / "work",
+        changes={**TINY, "rounds": 1, "validation": 30, "strategies": ("random", "badge")},
     )
-    (section,) = reproduce(request)
-    preset = preset_of("table3", "svhn")
+    (section,), _ = reproduce(request)
+    preset = own_preset(request)
     assert [row.strategy for row in section.rows] == list(preset.strategies)
-    folder = tmp_path / "table3" / "svhn"
-    assert len(list(folder.glob("initial/*/rounds/0000/model.safetensors"))) == 2
-    times = {p: json.loads(p.read_text()) for p in folder.glob("times/*/*.json")}
-    assert len(times) == 2 * len(preset.strategies)
-    assert {(t["items"], t["budget"]) for t in times.values()} == {(200 - 30 - 24, 10)}
+    models = list((tmp_path / "work").glob("svhn/first/*/*/rounds/0000/model.safetensors"))
+    assert len(models) == 2
+    results = read_results(runs_file(request.out, "table3", "svhn"))
     for row in section.rows:
-        measured = [t for p, t in sorted(times.items()) if p.parent.name == row.strategy]
+        measured = results[digest_of(preset, row.strategy, timed=True)]
+        assert {record.items for record in measured.values()} == {200 - 30 - 24}
         for figure, key in ((row.ours, "seconds"), (row.selection, "selection_seconds")):
-            one, other = (each[key] for each in measured)
+            one, other = (getattr(measured[seed], key) for seed in (0, 1))
             assert figure.mean == pytest.approx((one + other) / 2)
             assert figure.std == pytest.approx(abs(one - other) / 2**0.5)
-    page = (tmp_path / "table3.md").read_text()
+    page = (request.out / "table3.md").read_text()
     assert "732.18 ± 26.29" in page
     assert "Tesla V100" in page
-    # Only what is missing is measured again.
-    missing = folder / "times" / "badge" / "seed-001.json"
-    missing.unlink()
-    said = []
-    (again,) = reproduce(replace(request, resume=True), say=said.append)
-    assert [line for line in said if line.startswith("seed")] == [
-        f"seed 1, badge: {json.loads(missing.read_text())['seconds']:.3f} s"
-    ]
-    kept = [row for row in section.rows if row.strategy != "badge"]
-    assert [row for row in again.rows if row.strategy != "badge"] == kept
 
 
-def test_a_table_gathers_its_data_sets_one_by_one(data_dir, tmp_path):
+def test_a_table_gathers_its_data_sets(data_dir, tmp_path):
     small = {**TINY, "strategies": ("random",), "validation": 30, "rounds": 1}
     for dataset in ("svhn", "mnist"):
         request = ReproductionRequest(
-            table="table2", dataset=dataset, data_dir=data_dir, out=tmp_path, changes=small
+            table="table2",
+            dataset=dataset,
+            seeds=1,
+            data_dir=data_dir,
+            out=tmp_path / "results",
+            work=tmp_path / "work",
+            changes=small,
         )
-        sections = reproduce(replace(request, seeds=1))
+        sections, _ = reproduce(request)
     assert [section.dataset for section in sections] == ["mnist", "svhn"]
-    page = (tmp_path / "table2.md").read_text()
+    page = (request.out / "table2.md").read_text()
     assert page.index("## MNIST") < page.index("## SVHN")
-
-
-def test_a_pool_larger_than_the_copy_at_hand_is_all_of_it(data_dir, tmp_path):
-    small = {**TINY, "strategies": ("random",), "validation": 30, "pool": 171, "rounds": 1}
-    request = ReproductionRequest(
-        table="table2", dataset="mnist", seeds=1, data_dir=data_dir, out=tmp_path, changes=small
-    )
-    (section,) = reproduce(request)
-    assert "pool" not in {change.field for change in section.changes}
-    config = json.loads((tmp_path / "table2" / "mnist" / "config.json").read_text())
-    assert config["pool"] is None
-
-
-def test_the_command_is_one_that_can_be_typed():
-    request = ReproductionRequest(
-        table="table2", dataset="mnist", seeds=2, jobs=2, data_dir=Path("my data"), resume=True
-    )
-    assert request.command() == (
-        "python -m research reproduce table2 --scale paper --dataset mnist --seeds 2 "
-        "--data-dir 'my data' --jobs 2 --out reproduced --resume"
-    )
 
 
 def run_main(monkeypatch, *arguments):
@@ -398,16 +621,18 @@ def test_the_command_line_prints_the_table(data_dir, tmp_path, monkeypatch, caps
     )
     table = replace(TABLES["table2"], presets=(preset,))
     monkeypatch.setitem(TABLES, "table2", table)
-    out = tmp_path / "out"
-    arguments = ("table2", "--scale", "laptop", "--seeds", 1, "--data-dir", data_dir, "--out", out)
-    assert run_main(monkeypatch, *arguments) == 0
-    printed = capsys.readouterr().out
+    folders = ("--out", tmp_path / "out", "--work", tmp_path / "work")
+    arguments = ("table2", "--seeds", 1, *folders)
+    assert run_main(monkeypatch, *arguments, "--data-dir", data_dir) == 0
+    printed, said = capsys.readouterr()
     assert "91.24 ± 0.48" in printed
-    assert "seeds: 3 -> 1" in printed
-    assert str(out / "table2.md") in printed
-    assert run_main(monkeypatch, *arguments) == 2
-    assert "pass --resume" in capsys.readouterr().err
-    assert run_main(monkeypatch, *arguments, "--resume") == 0
+    assert "seeds: 3 -> 1" in said
+    assert str(tmp_path / "out" / "table2.md") in printed
+    page = (tmp_path / "out" / "table2.md").read_bytes()
+    (tmp_path / "out" / "table2.md").unlink()
+    assert run_main(monkeypatch, *arguments, "--report") == 0
+    assert "91.24 ± 0.48" in capsys.readouterr().out
+    assert (tmp_path / "out" / "table2.md").read_bytes() == page
 
 
 @pytest.mark.parametrize(
@@ -416,10 +641,13 @@ def test_the_command_line_prints_the_table(data_dir, tmp_path, monkeypatch, caps
         (("table4",), "table1, table2, table3, ablation"),
         (("table2", "--scale", "cluster"), "paper, laptop"),
         (("table2", "--dataset", "cifar100"), "mnist, svhn, cifar10"),
+        (("table2", "--rows", "random,bald"), "rows"),
         (("table2", "--seeds", 0), "seeds"),
+        (("table2", "--minutes", 0), "minutes"),
         (("table2", "--jobs", 0), "jobs"),
         (("table3", "--jobs", 2), "leave --jobs out"),
         (("table2", "--data-dir", "absent", "--dataset", "mnist"), "data folder"),
+        (("table2", "--report"), "finished runs"),
         ((), "Missing argument"),
     ],
 )
@@ -427,36 +655,28 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, words, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     assert run_main(monkeypatch, *arguments) == 2
     line = capsys.readouterr().err
-    assert len(line.strip().splitlines()) == 1
-    assert words in line
+    assert words in line.strip().splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_in_the_way_is_told(data_dir, tmp_path):
-    (tmp_path / "table2").write_text("not a folder")
+    request = tiny("table2", data_dir, tmp_path)
+    request.out.mkdir()
+    (request.out / "table2").write_text("not a folder")
     with pytest.raises(FileError, match="to make the folder"):
-        reproduce(tiny("table2", data_dir, tmp_path))
-    (tmp_path / "out" / "table2").mkdir(parents=True)
-    (tmp_path / "out" / "table2" / "mnist").write_text("not a folder")
-    with pytest.raises(FileError, match="a folder at"):
-        reproduce(tiny("table2", data_dir, tmp_path / "out"))
-
-
-def test_files_that_were_damaged_are_told(data_dir, tmp_path):
-    for name in ("section.json", "times/badge/seed-000.json"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('{"rows": 3}')
-    with pytest.raises(FileError, match=r"section\.json"):
-        load_section(tmp_path / "section.json")
-    with pytest.raises(FileError, match=r"seed-000\.json"):
-        read_times(tmp_path / "times" / "badge" / "seed-000.json")
+        reproduce(replace(request, rows=("random",)))
 
 
 def test_only_a_network_has_a_forward_pass_to_time(data_dir, tmp_path):
-    changes = {"model": "logistic", "recipe": {}, "validation": 0}
+    changes = {"model": "logistic", "recipe": {}, "validation": 0, "strategies": ("random",)}
     request = ReproductionRequest(
-        table="table3", dataset="svhn", data_dir=data_dir, out=tmp_path, changes=changes
+        table="table3",
+        dataset="svhn",
+        seeds=1,
+        data_dir=data_dir,
+        out=tmp_path,
+        work=tmp_path,
+        changes=changes,
     )
-    with pytest.raises(InputError, match="a network"):
+    with pytest.raises(FileError, match="finished runs"):
         reproduce(request)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from sabal.core.checks import check_choice, check_number, check_whole
+from sabal.core.checks import check_choice, check_flag, check_number, check_whole
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 
 NETWORK_OPTIONS: dict[str, tuple[str, ...]] = {
@@ -40,6 +40,8 @@ class NetworkRecipe:
     reduction: str = "mean"
     patience: int | None = None
     samples: int = 0
+    decay_biases: bool = True
+    drop_last: bool = False
 
     def __post_init__(self) -> None:
         check_choice(self.network, "network", tuple(NETWORK_OPTIONS))
@@ -58,6 +60,8 @@ class NetworkRecipe:
         if self.patience is not None:
             check_whole(self.patience, "patience")
         check_whole(self.samples, "samples", minimum=0)
+        check_flag(self.decay_biases, "decay_biases")
+        check_flag(self.drop_last, "drop_last")
         self._check_samples()
 
     def _check_network_options(self) -> None:
@@ -93,6 +97,15 @@ class NetworkRecipe:
         """Return the arguments of `sabal.models.fit`."""
         not_of_fit = ("network", "network_options", "samples")
         return {name: value for name, value in asdict(self).items() if name not in not_of_fit}
+
+    def record(self) -> dict[str, Any]:
+        """Return all fields, without those that older records lack and that change nothing."""
+        neutral = {"decay_biases": True, "drop_last": False}
+        return {
+            name: value
+            for name, value in asdict(self).items()
+            if name not in neutral or value != neutral[name]
+        }
 
 
 _VARIATIONAL: dict[str, Any] = {

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sabal.core.checks import check_choice, check_number, check_whole
+from sabal.core.checks import check_choice, check_flag, check_number, check_whole
 from sabal.errors import InputError
 from sabal.models.inputs import (
     HeadedNetwork,
@@ -54,6 +54,8 @@ class TrainingSettings:
         The learning rate and the momentum.
     weight_decay : float
         Not applied to variational layers, which have a prior.
+    decay_biases : bool
+        Whether the weight decay also applies to biases.
     schedule : {None, "cosine", "step"}
         How the learning rate decreases: not at all, to lr / 100 along a cosine, or to a tenth at
         1/2 and again at 3/4 of the epochs.
@@ -65,6 +67,9 @@ class TrainingSettings:
     reduction : {"mean", "sum"}
         Of the loss over a batch. With "sum", as in Pinsler et al. 2019, weight decay counts less by
         the size of the batch.
+    drop_last : bool
+        Whether the last, incomplete batch of an epoch is left out. A set smaller than one batch is
+        never left out.
     """
 
     epochs: int = 100
@@ -77,6 +82,8 @@ class TrainingSettings:
     augment: str | None = None
     patience: int | None = None
     reduction: str = "mean"
+    decay_biases: bool = True
+    drop_last: bool = False
 
     def __post_init__(self) -> None:
         check_whole(self.epochs, "epochs")
@@ -92,6 +99,8 @@ class TrainingSettings:
         if self.patience is not None:
             check_whole(self.patience, "patience")
         check_choice(self.reduction, "reduction", ("mean", "sum"))
+        check_flag(self.decay_biases, "decay_biases")
+        check_flag(self.drop_last, "drop_last")
 
     def lr_at(self, epoch: int) -> float:
         """Return the learning rate of an epoch."""
@@ -157,7 +166,7 @@ def fit(
         The device to move the network to, and whether to show a progress bar.
     **settings
         The fields of `TrainingSettings`: epochs, batch_size, optimizer, lr, momentum, weight_decay,
-        schedule, augment, patience, reduction.
+        schedule, augment, patience, reduction, decay_biases, drop_last.
 
     Returns
     -------
@@ -166,7 +175,16 @@ def fit(
     """
     given = TrainingSettings(**settings)
     check_network(network)
-    data = TrainingData(network, x, y, weights, given.augment, given.batch_size, seed)
+    data = TrainingData(
+        network,
+        x,
+        y,
+        weights,
+        augment=given.augment,
+        batch_size=given.batch_size,
+        drop_last=given.drop_last,
+        seed=seed,
+    )
     validation = _check_validation(network, x_val, y_val, given.patience)
     where = move_to_device(network, device)
     try:
@@ -211,7 +229,7 @@ def _epoch(
 ) -> float:
     """Train one epoch and return the mean objective."""
     network.train()
-    total = 0.0
+    total, seen = 0.0, 0.0
     for rows in data.batches():
         logits = network(data.inputs(rows, network))
         losses = functional.cross_entropy(
@@ -227,7 +245,8 @@ def _epoch(
         torch.autograd.backward(loss * (share * data.total_weight) if reduction == "sum" else loss)
         optimizer.step()
         total += float(loss.detach()) * share
-    return total
+        seen += share
+    return total / seen
 
 
 class _BestParameters:
@@ -261,6 +280,9 @@ def _make_optimizer(network: nn.Module, settings: TrainingSettings) -> torch.opt
         if isinstance(module, VariationalLinear)
         for parameter in module.parameters()
     }
+    if not settings.decay_biases:
+        named = network.named_parameters()
+        without_decay |= {id(each) for name, each in named if name.split(".")[-1] == "bias"}
     trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
     decay = settings.weight_decay
     groups = [

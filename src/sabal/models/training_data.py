@@ -31,8 +31,10 @@ class TrainingData:
         x: Any,
         y: Any,
         weights: Any,
+        *,
         augment: str | None,
         batch_size: int,
+        drop_last: bool,
         seed: int,
     ) -> None:
         self.items = check_items(x, network)
@@ -51,6 +53,7 @@ class TrainingData:
             )
         self.augmented = augment is not None
         self.batch_size = batch_size
+        self.drop_last = drop_last
         self.order = make_generator(seed, Stream.BATCHES)
         self.shifts = make_generator(seed, Stream.AUGMENTATION)
 
@@ -58,7 +61,9 @@ class TrainingData:
         """Return the rows of the batches of an epoch, in random order."""
         shuffled = self.kept[torch.randperm(len(self.kept), generator=self.order)]
         batches = list(torch.split(shuffled, self.batch_size))
-        if len(batches) > 1 and len(batches[-1]) == 1:
+        if self.drop_last and len(batches) > 1 and len(batches[-1]) < self.batch_size:
+            batches.pop()
+        elif len(batches) > 1 and len(batches[-1]) == 1:
             # Batch norm cannot compute a variance from a batch of one.
             last = batches.pop()
             batches[-1] = torch.cat([batches[-1], last])

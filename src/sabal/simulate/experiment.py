@@ -111,7 +111,7 @@ class Experiment:
     def config(self) -> dict[str, Any]:
         """Return the configuration of the run folder: all fields, and the whole recipe."""
         recipe = self.network_recipe()
-        return {**asdict(self), "recipe": {} if recipe is None else asdict(recipe)}
+        return {**asdict(self), "recipe": {} if recipe is None else recipe.record()}
 
     def check_feasible(self, learner: Learner) -> None:
         """Raise an InputError for what would only fail later, perhaps after hours of training."""
