@@ -15,7 +15,7 @@ from sabal.errors import InputError, SabalError
 from sabal.models import Wrapped, build, fit
 from sabal.models.random_streams import Stream, make_generator
 from sabal.models.training import SCHEDULES
-from sabal.models.training_data import crop_flip
+from sabal.models.training_data import TrainingData, crop_flip
 
 
 def made_up(n=30, shape=(1, 8, 8), classes=3, seed=0):
@@ -267,6 +267,55 @@ def test_weight_decay_spares_the_variational_layer():
         return state_of(network)
 
     assert same(head(0.0), head(10.0))
+
+
+def test_weight_decay_can_spare_biases():
+    """One step apart: what decay adds to a parameter is proportional to the parameter."""
+    x, y = made_up()
+
+    def state(**options):
+        network = build("resnet18", (1, 8, 8), 3, 0, width=0.05)
+        with torch.no_grad():
+            for name, parameter in network.named_parameters():
+                if name.endswith("bias"):
+                    parameter.fill_(1.0)
+        step = {"epochs": 1, "batch_size": 30, "lr": 0.1, "momentum": 0.0}
+        fit(network, x, y, **step, **options)
+        return dict(network.named_parameters())
+
+    without = state(weight_decay=0.0)
+    changed = {
+        flag: {
+            name
+            for name, parameter in state(weight_decay=0.5, decay_biases=flag).items()
+            if not torch.equal(parameter, without[name])
+        }
+        for flag in (True, False)
+    }
+    biases = {name for name in without if name.endswith("bias")}
+    assert biases
+    assert changed[True] == set(without)
+    assert changed[False] == set(without) - biases
+
+
+@pytest.mark.parametrize(("n", "sizes"), [(30, [7] * 4), (28, [7] * 4), (5, [5]), (8, [7])])
+def test_an_incomplete_last_batch_can_be_dropped(n, sizes):
+    x, y = made_up()
+    network = build("mlp", (1, 8, 8), 3, 0, hidden=[10])
+    data = TrainingData(
+        network, x[:n], y[:n], None, augment=None, batch_size=7, drop_last=True, seed=0
+    )
+    for _ in range(3):
+        batches = data.batches()
+        assert [len(batch) for batch in batches] == sizes
+        assert len(set(torch.cat(batches).tolist())) == sum(sizes)
+    # The objective is the mean over what was seen.
+    nothing = {"epochs": 1, "lr": 1e-12, "momentum": 0.0, "weight_decay": 0.0, "batch_size": 7}
+    same = np.zeros_like(x[:n]), np.zeros_like(y[:n])
+    losses = [
+        fit(copy.deepcopy(network), *same, drop_last=d, **nothing).losses for d in (False, True)
+    ]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
 
 
 def test_schedules():
