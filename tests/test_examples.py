@@ -36,6 +36,18 @@ def numbers(pattern, text):
     return [float(group) for group in found.groups()]
 
 
+def own_scores(said, folder):
+    *_, sabal_after = row_of("sabal, by scores", said)
+    *_, top_after = row_of("the top scores", said)
+    *_, random_after = row_of("random", said)
+    assert sabal_after > top_after > random_after
+
+
+def row_of(name, said):
+    line = next(line for line in said.splitlines() if f" {name} " in line)
+    return [float(cell) for cell in re.findall(r"\d+\.\d", line)]
+
+
 def digits_batch(said, folder):
     picture = re.search(r"picture is at (.+\.png)", said)[1]
     assert Path(picture).stat().st_size > 50_000
@@ -122,6 +134,7 @@ SHOWN = {
         custom_strategy,
         digits_batch,
         multilabel,
+        own_scores,
         parquet_embeddings,
         pytorch_images,
         regression,

@@ -34,6 +34,7 @@ def select(
     variances: Part = None,
     label_means: Part = None,
     loss: str = "softmax",
+    scores: Part = None,
     strategy: str | Strategy = "sabal",
     ids: Any = None,
     labeled_features: Part = None,
@@ -69,6 +70,10 @@ def select(
         What the model is trained on: one class out of several; any number of labels at once, with
         `logits`, `probs` and `label_probs` of each label on its own; or regression, with `means`,
         `variances` and `label_means`.
+    scores : array of shape (n,), optional
+        What each item is worth, of at least 0, from a detector, a segmenter or any other source.
+        They take the place of the uncertainty of a prediction: as the mass that `sabal` covers,
+        and as what `margin`, `entropy` and other strategies that rank items rank by.
     strategy : str or Strategy
         A name out of `sabal strategies`, or a strategy of your own; arrays that it does not need
         are left alone.
@@ -100,6 +105,7 @@ def select(
         "means": means,
         "variances": variances,
         "label_means": label_means,
+        "scores": scores,
         "labeled_features": labeled_features,
         "ids": ids,
     }

@@ -65,6 +65,20 @@ def check_probs(value: Any, name: str = "probs") -> Array:
     return probs_NC
 
 
+def check_scores(value: Any, name: str = "scores") -> Array:
+    """Return scores as an (n,) array of finite numbers of at least 0."""
+    scores_N = _finite(_with_axes(value, name, ("items",)), name)
+    xp = namespace(scores_N)
+    lowest, highest = float(xp.min(scores_N[:])), float(xp.max(scores_N[:]))
+    if not 0 <= lowest <= highest <= LARGEST_NUMBER:
+        raise InputError(
+            f"`{name}` from 0 to {LARGEST_NUMBER:g}, larger for items that are worth more",
+            f"{lowest if lowest < 0 else highest:.4g}",
+            "subtract the smallest, or pass for instance 1 - confidence",
+        )
+    return scores_N
+
+
 def check_log_probs(value: Any, name: str = "log_probs") -> Array:
     """Return posterior log-probabilities as an (n, samples, classes) array; -inf is allowed."""
     log_probs_NKC = _with_axes(value, name, ("items", "posterior samples", "classes"))
@@ -251,7 +265,7 @@ def _finite(array: Array, name: str) -> Array:
         entries = int(np.prod(array.shape[1:]))
         bad = np.concatenate(
             [
-                to_numpy(xp.any(~xp.isfinite(array[rows]), axis=1))
+                to_numpy(~xp.isfinite(array[rows])).reshape(rows.stop - rows.start, -1).any(axis=1)
                 for rows in row_chunks(array.shape[0], 8 * entries)
             ]
         )

@@ -38,6 +38,7 @@ from sabal.core.checks import (
     check_ids,
     check_same_classes,
     check_same_items,
+    check_scores,
     check_square,
 )
 from sabal.core.rows import is_stored, load
@@ -52,13 +53,16 @@ Part = Array | Callable[[], Array] | None
 Question = Callable[..., Any]
 """A function of a shard and further arguments; it must be picklable by name."""
 
-FILE_ARRAYS = ("features", *ARRAYS)
+FILE_ARRAYS = ("features", *ARRAYS, "scores")
 """The arrays of a pool file or table, of any loss."""
 
 UNCERTAINTIES = ("variance", "margin", "entropy", "mutual-information", "predictive-variance")
 """What `ArrayPool.uncertainty` may be asked for by an option."""
 
 NO_FEATURES = "there are no features: items are told apart by their predictions alone"
+
+NO_CLASSES = ("features", "scores")
+"""Arrays whose last axis is not that of the classes."""
 
 AGREEMENT = 0.01
 """The largest difference between given probabilities and the softmax of given logits."""
@@ -231,9 +235,8 @@ class CheckedArrays(Mapping[str, Array]):
                 f"{array.shape[0]} rows",
                 "compute it for the whole pool",
             )
-        if name != "features":
-            same = {n: a for n, a in self._checked.items() if n != "features"}
-            check_same_classes(**same, **{name: array})
+        by_class = {n: a for n, a in {**self._checked, name: array}.items() if n not in NO_CLASSES}
+        check_same_classes(**by_class)
 
 
 class ArrayPool(Pool):
@@ -259,6 +262,8 @@ class ArrayPool(Pool):
     atoms : callable, optional
         Computes the posterior atoms of the pool without holding all of `log_probs`; by default
         they are computed from `log_probs`.
+    scores : array of shape (n,), optional
+        The uncertainty of every item, if it is given rather than computed from a prediction.
     **arrays
         The prediction: arrays that belong to `loss`.
     """
@@ -273,13 +278,16 @@ class ArrayPool(Pool):
         size: int | None = None,
         memory: int | None = None,
         atoms: Callable[[], Any] | None = None,
+        scores: Part = None,
         **arrays: Part,
     ) -> None:
         predicted = {name: arrays[name] for name in ARRAYS if arrays.get(name) is not None}
         predicted |= {name: part for name, part in arrays.items() if part is not None}
         kind = _prediction_type(loss, list(predicted))
-        parts = predicted if features is None else {"features": features, **predicted}
-        self.arrays = CheckedArrays(parts, {"features": check_features, **kind.checks}, size)
+        parts = {"features": features, **predicted, "scores": scores}
+        parts = {name: part for name, part in parts.items() if part is not None}
+        checks = {"features": check_features, "scores": check_scores, **kind.checks}
+        self.arrays = CheckedArrays(parts, checks, size)
         self.prediction = kind(self.arrays)
         self.make_atoms = atoms
         self.memory = memory
@@ -383,6 +391,11 @@ class ArrayPool(Pool):
         return self.arrays["label_means"]
 
     @property
+    def scores(self) -> Array:
+        """(n,): the uncertainty of every item, as it was given."""
+        return self.arrays["scores"]
+
+    @property
     def coordinates(self) -> Array:
         """(n, d): features, or the prediction if there are none."""
         return self.features if self.has("features") else self.prediction.mean
@@ -413,12 +426,15 @@ class ArrayPool(Pool):
         ----------
         kind : str, optional
             One of the prediction's uncertainties, or "variance" for the variance of the gradient of
-            the last layer; the prediction's default if None.
+            the last layer; by default the scores if they were given, or else the prediction's
+            default.
         bias : bool
             Whether that layer has a bias.
         temperature : float, optional
             Derives the label distribution from the prediction if it is not given.
         """
+        if kind is None and self.has("scores"):
+            return to_float64_numpy(self.scores[:])
         if kind != "variance":
             return self.prediction.uncertainty(kind)
         norms_N = feature_norms(self.features, bias)
@@ -604,7 +620,8 @@ class TopRows:
 
 def has_uncertain_items(shard: Shard) -> bool:
     """Return whether the model is uncertain about any item."""
-    return shard.pool.has("probs") and bool(np.any(shard.pool.uncertainty() > 0))
+    known = shard.pool.has("probs") or shard.pool.has("scores")
+    return known and bool(np.any(shard.pool.uncertainty() > 0))
 
 
 def coordinates_at(shard: Shard, rows: np.ndarray) -> Array:

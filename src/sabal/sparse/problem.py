@@ -484,7 +484,8 @@ class ProblemSpec:
             variance_N = self._atoms(pool, None).variance_N
             assert variance_N is not None  # posterior atoms have it
             return variance_N
-        if kind is None and self.atoms == "kernel" and not pool.has("probs"):
+        known = pool.has("probs") or pool.has("scores")
+        if kind is None and self.atoms == "kernel" and not known:
             # Without a model there is no uncertainty term.
             return np.zeros(pool.size)
         return pool.uncertainty(kind, bias=self.bias, temperature=self.temperature)

@@ -46,7 +46,7 @@ class ClusterMargin(Strategy):
     """
 
     name: ClassVar[str] = "cluster-margin"
-    needs: ClassVar[tuple[str, ...]] = ("features", "probs")
+    needs: ClassVar[tuple[str, ...]] = ("features", "probs|scores")
     paper: ClassVar[str] = "Citovsky et al. 2021"
     cost: ClassVar[str] = "O(n C), and clustering of 10 b items"
 
@@ -60,8 +60,8 @@ class ClusterMargin(Strategy):
                 raise InputError(f"`{name}` of at least 1", str(value), f"pass {name}=10")
 
     def select(self, pool: ArrayPool, budget: int, rng: np.random.Generator) -> Selection:
-        """Return the picks in order; scores are 1 - (p_(1) - p_(2))."""
-        uncertainty_N = margin(pool.probs)
+        """Return the picks in order; scores are 1 - (p_(1) - p_(2)), or as they were given."""
+        uncertainty_N = pool.uncertainty() if pool.has("scores") else margin(pool.probs)
         # Least certain first, so that ranks in a cluster are ranks by uncertainty.
         rows_M = top_k(uncertainty_N, min(pool.size, int(self.candidates * budget)))
         points_MD, _ = normalized_points(take_rows(pool.features, rows_M), None)

@@ -31,11 +31,12 @@ class PowerBald(Strategy):
     power : float
         Large values approach the top b of the score, small ones a uniform draw.
     score : {"mutual-information", "entropy", "margin"}
-        "mutual-information" is PowerBALD proper, and needs log_probs.
+        "mutual-information" is PowerBALD proper, and needs log_probs. Scores that are given with
+        the pool take its place.
     """
 
     name: ClassVar[str] = "power-bald"
-    needs: ClassVar[tuple[str, ...]] = ("log_probs|probs",)
+    needs: ClassVar[tuple[str, ...]] = ("log_probs|probs|scores",)
     paper: ClassVar[str] = "Kirsch et al. 2023, Stochastic Batch Acquisition"
     cost: ClassVar[str] = "O(n K C + n log n)"
 
@@ -64,10 +65,11 @@ class PowerBald(Strategy):
         chosen = items[np.lexsort((-noise_N[items], -key_N))[:budget]]
         filled = int(np.count_nonzero(score_N[chosen] <= MIN_SCORE))
 
+        kind = "given" if pool.has("scores") else self.score
         warnings: tuple[str, ...] = ()
         if filled:
             reason = f"only {budget - filled} items have a score above 0"
-            if filled == budget and self.score == "mutual-information":
+            if filled == budget and kind == "mutual-information":
                 reason = why_zero(int(pool.log_probs.shape[1]))
             warnings = (f"{reason}: {filled} of the {budget} items are a uniform draw",)
         return make_selection(
@@ -75,7 +77,7 @@ class PowerBald(Strategy):
             pool,
             chosen,
             score_N[chosen],
-            evidence={"score": self.score, "zero_score_items": filled},
+            evidence={"score": kind, "zero_score_items": filled},
             warnings=warnings,
         )
 
@@ -83,6 +85,8 @@ class PowerBald(Strategy):
         self, pool: ArrayPool, budget: int, rank: Callable[[np.ndarray], np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return items that include the best by `rank`, and their scores."""
+        if pool.has("scores"):
+            return np.arange(pool.size), pool.uncertainty()
         if self.score == "entropy":
             return np.arange(pool.size), entropy(pool.probs)
         if self.score == "margin":

@@ -58,7 +58,7 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     DropQuery,
 )
 GROUP = "sabal.strategies"
-INPUTS = ("features", *ARRAYS, "loss", "labeled_features", "ids", "random_state")
+INPUTS = ("features", *ARRAYS, "scores", "loss", "labeled_features", "ids", "random_state")
 """Arguments of `select` other than options, to suggest for misspelt options."""
 
 

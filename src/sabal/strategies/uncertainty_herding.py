@@ -66,7 +66,7 @@ class UncertaintyHerding(Strategy):
     """
 
     name: ClassVar[str] = "uncertainty-herding"
-    needs: ClassVar[tuple[str, ...]] = ("features", "label_probs|probs")
+    needs: ClassVar[tuple[str, ...]] = ("features", "label_probs|probs|scores")
     paper: ClassVar[str] = "Bae et al. 2025"
     cost: ClassVar[str] = "O(m^2 d) for a sample of m (at most 35,000)"
     streams: ClassVar[bool] = True
@@ -110,7 +110,9 @@ class UncertaintyHerding(Strategy):
 
 
 def margins_at(shard: Shard, rows: np.ndarray, calibrated: bool) -> np.ndarray:
-    """Return the margin uncertainty of some rows, by `label_probs` or by `probs`."""
+    """Return the margin uncertainty of some rows, by `label_probs` or by `probs`; or scores."""
+    if shard.pool.has("scores"):
+        return shard.pool.uncertainty()[rows - shard.start]
     probs_NC = shard.pool.label_probs if calibrated else shard.pool.probs
     return margin(take_rows(probs_NC, rows - shard.start))
 

@@ -14,17 +14,21 @@ from sabal.strategies.base import Strategy, make_selection
 
 @dataclass(frozen=True)
 class UncertaintySampling(Strategy):
-    """Ranks by an uncertainty of the prediction; the lower row comes first on ties."""
+    """Ranks by an uncertainty of the prediction; the lower row comes first on ties.
 
-    needs: ClassVar[tuple[str, ...]] = ("probs",)
+    Scores that are given with the pool take the place of that uncertainty.
+    """
+
+    needs: ClassVar[tuple[str, ...]] = ("probs|scores",)
     cost: ClassVar[str] = "O(n C)"
     streams: ClassVar[bool] = True
     losses: ClassVar[tuple[str, ...]] = ("softmax", "sigmoid")
 
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
-        """Return the top b by the uncertainty that has the strategy's name."""
-        top = pool.top(self.name, budget)
-        tied = sum(pool.map(count_equal, self.name, float(top.scores[-1])))
+        """Return the top b by the scores, or by the uncertainty that has the strategy's name."""
+        kind = None if pool.has("scores") else self.name
+        top = pool.top(kind, budget)
+        tied = sum(pool.map(count_equal, kind, float(top.scores[-1])))
         return make_selection(
             self, pool, top.rows, top.scores, warnings=_tie_warning(top.scores, tied)
         )
