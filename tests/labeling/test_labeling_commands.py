@@ -25,6 +25,7 @@ from PIL import Image
 
 from labeling_helpers import answer
 from sabal.labeling.project import Project
+from sabal.labeling.settings import read_settings
 
 SABAL = Path(sys.executable).parent / "sabal"
 WORDS = {"sport": "ball goal team match win", "food": "bread soup salt oven taste"}
@@ -379,3 +380,42 @@ def test_people_who_cannot_be_are_refused(run, texts, tmp_path, arguments):
     folder = tmp_path / "p"
     run("init", folder, "--data", texts, "--text-column", "body", "--classes", "sport,food")
     assert "expected" in run("people", folder, *arguments, code=2).stderr
+
+
+# Classes and guidelines
+
+
+def test_classes_are_listed_and_changed(run, project):
+    assert run("classes", project).stdout.split() == ["0", "sport", "0", "food"]
+    run("classes", project, "add", "other, and more")
+    run("classes", project, "rename", "food", "meals")
+    found = json.loads(
+        run("classes", project, "merge", "other, and more", "meals", "--json").stdout
+    )
+    assert found == {"sport": 0, "meals": 0}
+    assert read_settings(project / "sabal.toml").classes == ("sport", "meals")
+    for mistake in (
+        ("add",),
+        ("rename", "sport"),
+        ("list", "x"),
+        ("drop", "sport"),
+        ("add", "sport"),
+    ):
+        assert "expected" in run("classes", project, *mistake, code=2).stderr
+    edited = (project / "sabal.toml").read_text().replace('"meals"', '"menus"')
+    (project / "sabal.toml").write_text(edited)
+    refused = run("label", project, code=2).stderr
+    assert 'set classes = ["sport", "meals"] there' in refused
+
+
+def test_guidelines_are_set_and_printed(run, project, tmp_path):
+    (tmp_path / "all.md").write_text("# All\n\nLook twice.\n")
+    (tmp_path / "food.md").write_text("Anything to eat.\n")
+    run("guidelines", project, tmp_path / "all.md")
+    run("guidelines", project, tmp_path / "food.md", "--class", "food")
+    assert run("guidelines", project).stdout == (
+        "# All\n\nLook twice.\n\n## food\n\nAnything to eat.\n"
+    )
+    assert run("guidelines", project, "--class", "food").stdout == "Anything to eat.\n"
+    assert "expected" in run("guidelines", project, "--class", "x", code=2).stderr
+    assert "expected" in run("guidelines", project, tmp_path / "none.md", code=2).stderr

@@ -291,6 +291,8 @@ def test_the_interface_is_described(client):
         "/api/people",
         "/api/disagreements",
         "/api/decisions",
+        "/api/classes",
+        "/api/guidelines",
         "/api/status",
         "/api/batch",
         "/api/curve",

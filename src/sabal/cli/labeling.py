@@ -1,4 +1,4 @@
-"""`sabal init`, `sabal label`, `sabal people`, `sabal import` and `sabal export`."""
+"""`sabal init`, `sabal label`, `sabal import` and `sabal export`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import typer
 
 from sabal.cli.parse import parse_options, parse_out
 from sabal.cli.root import app
-from sabal.core.checks import check_choice
 from sabal.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sabal.labeling.store.records import ImportReport, Status
 
 SHOWN_IDS = 5
-BASE_URL = "http://127.0.0.1:8760"  # where the app is unless it was told otherwise
 STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
 """How the steps of the engine are reported."""
 
@@ -166,7 +164,7 @@ def label(
     else:
         opened = Project.open(project)
     with opened:
-        _say(learns_with(opened))
+        say(learns_with(opened))
         serve(
             opened,
             host=host,
@@ -177,66 +175,6 @@ def label(
             announce=_announce,
         )
         print("Stopped. Every answer is stored.")
-
-
-@app.command()
-def people(
-    project: ProjectFolder,
-    action: Annotated[str, typer.Argument(help="list, add, renew or remove.")] = "list",
-    name: Annotated[str | None, typer.Argument(help="The person's name.")] = None,
-    role: Annotated[
-        str | None, typer.Option(help="lead, annotator or reader [annotator, or as before].")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
-) -> None:
-    """Give people personal links, with which they label under their own names.
-
-    A lead may do everything; an annotator labels; a reader sees the dashboard and exports. The link
-    is shown once: `renew` makes another one, and `remove` takes it away. Answers always stay.
-
-    Example: `sabal people pets add Ann --role lead`
-    """
-    from sabal.labeling.project import Project
-
-    check_choice(action, "action", ("list", "add", "renew", "remove"))
-    if (name is None) != (action == "list"):
-        got = "none" if name is None else repr(name)
-        raise InputError(f"a name with {action!r}, or none with 'list'", got, "see --help")
-    with Project.open(project) as opened:
-        if name is None:
-            _list_people(opened, as_json)
-        elif action == "remove":
-            opened.store.remove_person(name)
-            print(f"{name} has no link any more; the answers stay")
-        else:
-            _print_link(opened, name, action, role, as_json)
-
-
-def _list_people(project: Project, as_json: bool) -> None:
-    found = project.store.people()
-    if as_json:
-        print(json.dumps([asdict(person) for person in found]))
-        return
-    for person in found:
-        print(f"{person.role:<9}  {person.name}")
-    if not found:
-        print("Nobody has a personal link: whoever reaches the app labels under any name")
-
-
-def _print_link(project: Project, name: str, action: str, role: str | None, as_json: bool) -> None:
-    store = project.store
-    token = (
-        store.renew_person(name, role)
-        if action == "renew"
-        else store.add_person(name, role or "annotator")
-    )
-    link = f"{BASE_URL}/login?token={token}"
-    if as_json:
-        print(json.dumps({"name": name.strip(), "token": token, "link": link}))
-        return
-    print(f"The link of {name.strip()}, which is not shown again: {link}")
-    if not any(person.role == "lead" for person in store.people()):
-        _say(f"nobody leads the project yet: sabal people {project.folder} add NAME --role lead")
 
 
 @app.command("import")
@@ -268,7 +206,7 @@ def import_labels(
     if imported.unknown:
         shown = ", ".join(map(repr, imported.unknown[:SHOWN_IDS]))
         more = ", ..." if len(imported.unknown) > SHOWN_IDS else ""
-        _say(f"{len(imported.unknown)} ids are not in this project: {shown}{more}")
+        say(f"{len(imported.unknown)} ids are not in this project: {shown}{more}")
 
 
 @app.command()
@@ -323,7 +261,7 @@ def export(
         if batch:
             _report_open_items(opened.store.status())
     if config is not None:
-        write_text_whole(config, label_config(opened.settings.classes, opened.settings.kind))
+        write_text_whole(config, label_config(opened.classes, opened.settings.kind))
 
 
 def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:
@@ -340,16 +278,16 @@ def _choose_if_due(project: Project) -> None:
     while (done := engine.step()) is not None:
         # Features come in many steps.
         if done != reported:
-            _say(STEPS[done])
+            say(STEPS[done])
         reported = done
 
 
 def _report_open_items(status: Status) -> None:
     """Report that items wait for another annotator, or why an exported batch is empty."""
     if status.waits_for:
-        _say(status.waits_for)
+        say(status.waits_for)
     elif not status.remaining:
-        _say(f"nothing waits for a label{f': {status.ended}' if status.ended else ''}")
+        say(f"nothing waits for a label{f': {status.ended}' if status.ended else ''}")
 
 
 def _report(imported: ImportReport) -> str:
@@ -366,5 +304,6 @@ def _announce(line: str) -> None:
     print(line, flush=True)
 
 
-def _say(line: str) -> None:
+def say(line: str) -> None:
+    """Report something on standard error, in one line."""
     print(f"sabal: {' '.join(line.split())}", file=sys.stderr)

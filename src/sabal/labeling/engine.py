@@ -37,7 +37,7 @@ class Engine:
         self._keys: list[str] = []
         self._head: Learner | None = None
         self._head_training_id: int | None = None
-        self._nothing_due_at: int | None = None
+        self._nothing_due_at: tuple[int, ...] | None = None
 
     def step(self) -> str | None:
         """Do the next thing that is due: "features", "train" or "choose"; None if nothing is."""
@@ -50,15 +50,15 @@ class Engine:
     def _step(self) -> str | None:
         if self._features_ND is None and self._compute_features():
             return "features"
-        last = self.store.last_answer()
-        if last == self._nothing_due_at:
+        last, revision = self.store.last_answer(), self.store.revision()
+        if revision == self._nothing_due_at:
             return None
         done = self._round_step(last)
         if done is None:
             finished = self.store.status().finished
             # An answer that came in meanwhile may have finished the project and is not trained on.
-            if self.store.last_answer() == last:
-                self._nothing_due_at = last
+            if self.store.revision() == revision:
+                self._nothing_due_at = revision
                 self.store.set_state("idle" if finished else "waiting")
         return done
 
@@ -112,9 +112,12 @@ class Engine:
                 return self._train(number, last)
         if self._capacity():
             return self._choose(number + 1, training)
-        if training is not None and training.last_answer < last and not self.store.counts().open:
-            # The end: the last model is trained on all labels.
-            return self._train(number, last)
+        if training is not None and not self.store.counts().open:
+            changes = self.store.class_changes()
+            outdated = changes and changes[-1].recorded_at >= training.started_at
+            if training.last_answer < last or outdated:
+                # The end: the last model is trained on all labels, with the classes as they are.
+                return self._train(number, last)
         return None
 
     def _training_of(self, number: int) -> TrainingRecord | None:
@@ -144,7 +147,10 @@ class Engine:
             checks = self._labels(CHECK, last)
             metrics: dict[str, float] = {}
             if checks:
-                metrics = {**head.measure_items(*self._as_arrays(checks)), "checks": len(checks)}
+                metrics = {
+                    **head.measure_items(*self._as_arrays(head, checks)),
+                    "checks": len(checks),
+                }
             name = f"models/training-{training_id:06d}.safetensors"
             make_folder(self.project.folder / "models")
             head.save(self.project.folder / name)
@@ -162,24 +168,26 @@ class Engine:
         head = self._new_head()
         weights = np.asarray([label.weight for label in labels])
         seed = round_seed(self.settings.seed, number, "train")
-        items, targets = self._as_arrays(labels)
+        items, targets = self._as_arrays(head, labels)
         head.train(items, targets, weights if self.settings.weighted else None, seed)
         return head
 
     def _new_head(self) -> Learner:
         if self._features_ND is None:
             raise RuntimeError("the features are not computed yet")
-        return make_learner(self._head_name, self._features_ND, self.settings.classes)
+        return make_learner(self._head_name, self._features_ND, self.store.classes)
 
-    def _as_arrays(self, labels: Sequence[TrainingLabel]) -> tuple[np.ndarray, np.ndarray]:
+    def _as_arrays(
+        self, head: Learner, labels: Sequence[TrainingLabel]
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the items and the indices of their classes."""
-        index = {name: k for k, name in enumerate(self.settings.classes)}
+        index = {name: k for k, name in enumerate(head.class_names)}
         for each in labels:
             if each.label not in index:
                 raise FileError(
-                    "every class that labels have in sabal.toml",
-                    f"no {each.label!r}",
-                    "add it to the classes again",
+                    f"labels out of the classes {', '.join(index)}",
+                    repr(each.label),
+                    "if the classes have just changed, wait: it is tried again",
                 )
         items = np.asarray([each.item for each in labels], dtype=np.int64)
         return items, np.asarray([index[each.label] for each in labels], dtype=np.int64)
@@ -216,7 +224,8 @@ class Engine:
 
     def _head_after(self, training: TrainingRecord, labels: Sequence[TrainingLabel]) -> Learner:
         """Return the head of a training: the one in memory, or one trained the same way again."""
-        if self._head is None or self._head_training_id != training.id:
-            self._head = self._trained_head(labels, training.round)
-            self._head_training_id = training.id
-        return self._head
+        head = self._head if self._head_training_id == training.id else None
+        if head is None or head.class_names != self.store.classes:
+            head = self._trained_head(labels, training.round)
+        self._head, self._head_training_id = head, training.id
+        return head

@@ -8,13 +8,14 @@ models/      the model of every training
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sabal.core.files import make_folder, os_errors_about
 from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
-from sabal.labeling.settings import Settings, read_settings, write_settings
+from sabal.labeling.settings import Settings, read_settings, write_classes, write_settings
 from sabal.labeling.sources import read_source
 from sabal.labeling.store import Store
 from sabal.labeling.store.database import Clock, utc_now
@@ -85,6 +86,25 @@ class Project:
         database = settings.database_url or place / DATABASE
         store = Store.open(database, settings, clock=clock, to_read=to_read)
         return cls(place, settings, store)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes now, also after they were changed."""
+        return self.store.classes
+
+    def change_classes(
+        self, action: str, name: str, target: str | None = None, *, person: str = ""
+    ) -> None:
+        """Add a class, rename it to `target`, or merge it into `target`, here and in sabal.toml."""
+        # Refused before anything is written; and a file that is wrong already is not overwritten.
+        read_settings(self.folder / SETTINGS)
+        write = partial(write_classes, self.folder / SETTINGS)
+        if action == "add":
+            self.store.add_class(name, person=person, write=write)
+        elif action == "rename":
+            self.store.rename_class(name, target or "", person=person, write=write)
+        else:
+            self.store.merge_class(name, target or "", person=person, write=write)
 
     @property
     def items(self) -> list[PoolItem]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -156,6 +157,36 @@ def write_settings(path: Path, settings: Settings) -> None:
         for section, names in SECTIONS.items()
     }
     write_text_whole(path, tomli_w.dumps(document))
+
+
+def write_classes(path: Path, classes: tuple[str, ...]) -> None:
+    """Replace the classes in sabal.toml, and nothing else: it may have comments."""
+    import tomli_w
+
+    settings = replace(read_settings(path), classes=classes)
+    text = path.read_text(encoding="utf-8")
+    start, end = _place_of_classes(text)
+    value = tomli_w.dumps({"classes": list(classes)}).removeprefix("classes = ").rstrip()
+    changed = text[:start] + value + text[end:]
+    if end and tomllib.loads(changed)["project"]["classes"] == list(classes):
+        write_text_whole(path, changed)
+    else:
+        write_settings(path, settings)
+
+
+def _place_of_classes(text: str) -> tuple[int, int]:
+    """Return where the list of classes begins and ends in a file; (0, 0) if that is not clear."""
+    found = re.search(r"^[ \t]*classes[ \t]*=[ \t]*(?=\[)", text, re.MULTILINE)
+    if not found:
+        return 0, 0
+    end = found.end()
+    while end := text.find("]", end) + 1:
+        try:
+            tomllib.loads(f"classes = {text[found.end() : end]}")
+        except tomllib.TOMLDecodeError:
+            continue  # a bracket in a name or a comment
+        return found.end(), end
+    return 0, 0
 
 
 def _migrated(values: dict[str, Any], path: Path) -> dict[str, Any]:

@@ -34,7 +34,7 @@ def import_file(store: Store, path: str | Path, format: str | None = None) -> Im
     source = Path(path)
     reader = READERS[format_of(source) if format is None else check_format(format)]
     found = reader(_bytes(source), str(source))
-    answers = list(_answers(found, store.settings.classes))
+    answers = list(_answers(found, store.known_classes))
     # Of two answers of one person to one item the later one is current, wherever it is.
     answers.sort(key=lambda answer: (answer.time is None, answer.time or ""))
     report = store.import_labels(answers)
@@ -42,7 +42,7 @@ def import_file(store: Store, path: str | Path, format: str | None = None) -> Im
 
 
 def _answers(rows: Iterable[FileRow], classes: Iterable[str]) -> Iterable[ImportedLabel]:
-    known = tuple(classes)
+    known = tuple(dict.fromkeys(classes))
     for found in rows:
         answer = answer_in(found)
         if answer is None:

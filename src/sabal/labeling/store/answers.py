@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +13,11 @@ import sqlalchemy as sa
 
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.labeling.store import leases, schema
+from sabal.labeling.store.class_history import class_history, current_classes
 from sabal.labeling.store.current_answers import is_current, is_decision
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import LABEL, SKIP, UNDO, Answer, Submission, check_name
-from sabal.labeling.store.store_base import StoreBase, StoreSettings
+from sabal.labeling.store.store_base import StoreBase
 
 
 class UnknownClassError(UnknownNameError):
@@ -38,13 +40,14 @@ class AnswerStore(StoreBase):
         return self._submit(given, decides=True)
 
     def _submit(self, given: Submission, *, decides: bool) -> Answer:
-        _check(given, self.settings)
+        _check(given)
         action = SKIP if given.skip else LABEL
         with self.database.write() as connection:
+            label = present_class(connection, given.label)
             first = _submitted(connection, given.submission)
             if first is not None:
                 same = (first.annotator, first.item, first.action, first.label, first.decides)
-                sent = (given.annotator, given.item, action, given.label, decides)
+                sent = (given.annotator, given.item, action, label, decides)
                 return _repeated(first, same == sent)
             item_id, number = _row_and_round(connection, given.item)
             if decides:
@@ -57,7 +60,7 @@ class AnswerStore(StoreBase):
                 "item_id": item_id,
                 "round": number,
                 "action": action,
-                "label": given.label,
+                "label": label,
                 "seconds": given.seconds,
                 "answered_at": self.database.now_text(),
             }
@@ -170,24 +173,28 @@ def undo_decisions(
         connection.execute(a.insert().values(values))
 
 
-def check_class(label: str | None, settings: StoreSettings) -> None:
-    """Refuse a label that is not a class of the project."""
-    if label not in settings.classes:
+def present_class(connection: sa.Connection, label: str | None) -> str | None:
+    """Return the present name of a label, which may be an earlier one; refuse any other.
+
+    A page that was opened before a class was renamed sends the earlier name.
+    """
+    classes = current_classes(connection)
+    if label is None or label in classes:
+        return label
+    present = class_history(connection).present_name(label)
+    if present not in classes:
         raise UnknownClassError(
-            f"a class out of {', '.join(settings.classes)}",
-            repr(label),
-            did_you_mean(str(label), settings.classes),
+            f"a class out of {', '.join(classes)}", repr(label), did_you_mean(label, classes)
         )
+    return present
 
 
-def _check(given: Submission, settings: StoreSettings) -> None:
+def _check(given: Submission) -> None:
     check_name(given.submission, "submission")
     check_name(given.annotator, "annotator")
     if given.skip != (given.label is None):
         got = "both" if given.skip else "neither"
         raise InputError("either a label or a skip", got, "send one of them")
-    if given.label is not None:
-        check_class(given.label, settings)
     seconds = given.seconds
     if seconds is not None and not (math.isfinite(seconds) and seconds >= 0):
         raise InputError("`seconds` of at least 0", str(seconds), "leave it out")
@@ -239,4 +246,6 @@ def _answers(connection: sa.Connection, *conditions: sa.ColumnElement[bool]) -> 
         a.c.id, a.c.submission, a.c.annotator, schema.items.c.key, a.c.round, a.c.action,
         a.c.label, a.c.undoes, a.c.answered_at, is_decision(), a.c.seconds,
     ).join(schema.items, schema.items.c.id == a.c.item_id)  # fmt: skip
-    return [Answer(*row) for row in connection.execute(query.where(*conditions))]
+    names = class_history(connection)
+    found = (Answer(*row) for row in connection.execute(query.where(*conditions)))
+    return [replace(each, label=names.present_name(each.label, each.id)) for each in found]

@@ -10,6 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from sabal.labeling.store import schema
+from sabal.labeling.store.class_history import ClassHistory, class_history
 from sabal.labeling.store.current_answers import current_votes, settled_label
 from sabal.labeling.store.records import BatchItem, NewBatchItem, RoundRecord
 from sabal.labeling.store.store_base import StoreBase
@@ -65,13 +66,17 @@ class BatchStore(StoreBase):
 
     def reasons(self, key: str) -> dict[str, Any]:
         """Return why an item was chosen; empty for an item that was not."""
+        b, i = schema.batch_items, schema.items
         query = (
-            sa.select(schema.batch_items.c.why)
-            .join(schema.items, schema.items.c.id == schema.batch_items.c.item_id)
-            .where(schema.items.c.key == key)
+            sa.select(b.c.why, schema.rounds.c.chosen_at)
+            .join(i, i.c.id == b.c.item_id)
+            .join(schema.rounds, schema.rounds.c.number == b.c.round)
+            .where(i.c.key == key)
         )
         with self.database.read() as connection:
-            return dict(connection.scalar(query) or {})
+            found = connection.execute(query).one_or_none()
+            names = class_history(connection)
+        return {} if found is None else _with_present_names(found.why, names, found.chosen_at)
 
 
 def add_batch_items(
@@ -124,10 +129,26 @@ def _is_taken(connection: sa.Connection, number: int, items: set[int]) -> bool:
     return exists is not None or not items.isdisjoint(connection.scalars(sa.select(b.item_id)))
 
 
+def _with_present_names(why: dict[str, Any], names: ClassHistory, time: str) -> dict[str, Any]:
+    """Return reasons of a time in which classes have the names that they have now."""
+
+    def renamed(entry: dict[str, Any]) -> dict[str, Any]:
+        return {**entry, "label": names.present_name_since(entry["label"], time)}
+
+    present = dict(why)
+    if "guess" in present:
+        present["guess"] = renamed(present["guess"])
+    if "neighbours" in present:
+        present["neighbours"] = [renamed(each) for each in present["neighbours"]]
+    return present
+
+
 def _batch(connection: sa.Connection, number: int) -> list[BatchItem]:
     b, i = schema.batch_items, schema.items
     of_round = sa.select(b.c.item_id).where(b.c.round == number)
     votes = current_votes(connection, None, schema.answers.c.item_id.in_(of_round))
+    names, chosen_at = class_history(connection), schema.rounds.c.chosen_at
+    time = connection.scalar(sa.select(chosen_at).where(schema.rounds.c.number == number)) or ""
     found = connection.execute(
         sa.select(b, i.c.key, i.c.kind, i.c.content)
         .join(i, i.c.id == b.c.item_id)
@@ -144,7 +165,7 @@ def _batch(connection: sa.Connection, number: int) -> list[BatchItem]:
             weight=row.weight,
             score=row.score,
             role=row.role,
-            why=row.why,
+            why=_with_present_names(row.why, names, time),
             label=settled_label(votes.get(row.item_id, ())),
             answered_by=tuple(vote.annotator for vote in votes.get(row.item_id, ())),
         )

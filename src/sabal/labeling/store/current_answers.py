@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 
+from sabal.labeling.store.class_history import class_history
 from sabal.labeling.store.records import (
     LABEL,
     SKIP,
@@ -77,7 +78,7 @@ class CurrentAnswerStore(StoreBase):
         a, b, i = answers, batch_items, items
         query = (
             sa.select(
-                i.c.key, a.c.label, a.c.annotator, a.c.round, b.c.weight, a.c.answered_at,
+                a.c.id, i.c.key, a.c.label, a.c.annotator, a.c.round, b.c.weight, a.c.answered_at,
                 b.c.role, is_decision(),
             )
             .join(b, b.c.item_id == a.c.item_id)
@@ -86,7 +87,11 @@ class CurrentAnswerStore(StoreBase):
             .order_by(a.c.id)
         )  # fmt: skip
         with self.database.read() as connection:
-            return [LabelRow(*row) for row in connection.execute(query)]
+            names = class_history(connection)
+            return [
+                LabelRow(key, names.present_name(label, number), *rest)
+                for number, key, label, *rest in connection.execute(query)
+            ]
 
 
 def current_votes(
@@ -94,12 +99,14 @@ def current_votes(
 ) -> dict[int, list[Vote]]:
     """Return the current answers by item, the earliest first; conditions are on `answers`."""
     a = answers
-    query = sa.select(a.c.item_id, a.c.annotator, a.c.label, is_decision())
+    query = sa.select(a.c.id, a.c.item_id, a.c.annotator, a.c.label, is_decision())
+    names = class_history(connection)
     votes: dict[int, list[Vote]] = {}
-    for item, *vote in connection.execute(
+    for key, item, annotator, label, decides in connection.execute(
         query.where(is_current(until), *conditions).order_by(a.c.id)
     ):
-        votes.setdefault(item, []).append(Vote(*vote))
+        vote = Vote(annotator, names.present_name(label, key), decides)
+        votes.setdefault(item, []).append(vote)
     return votes
 
 

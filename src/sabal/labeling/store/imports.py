@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from sabal.errors import InputError
 from sabal.labeling.store import schema
-from sabal.labeling.store.answers import check_class, mark_decisions, undo_decisions
+from sabal.labeling.store.answers import mark_decisions, present_class, undo_decisions
 from sabal.labeling.store.batch_items import add_batch_items
+from sabal.labeling.store.class_history import class_history
 from sabal.labeling.store.current_answers import is_current, is_decision
 from sabal.labeling.store.database import Database, as_text
 from sabal.labeling.store.pool_items import rows_of
@@ -29,7 +30,7 @@ from sabal.labeling.store.records import (
     NewBatchItem,
     check_name,
 )
-from sabal.labeling.store.store_base import StoreBase, StoreSettings
+from sabal.labeling.store.store_base import StoreBase
 
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
 CurrentAnswer = tuple[str, str | None, str, bool]
@@ -43,8 +44,9 @@ class ImportStore(StoreBase):
 
     def import_labels(self, rows: Iterable[ImportedLabel]) -> ImportReport:
         """Append labels and skips, all or none of them; rows imported before add nothing."""
-        given = [_checked(row, self.settings) for row in rows]
+        given = [_checked(row) for row in rows]
         with self.database.write() as connection:
+            given = [replace(row, label=present_class(connection, row.label)) for row in given]
             items = rows_of(connection, (row.id for row in given))
             known = [row for row in given if row.id in items]
             unknown = list(dict.fromkeys(row.id for row in given if row.id not in items))
@@ -108,13 +110,11 @@ def _new_answers(
     return new
 
 
-def _checked(row: ImportedLabel, settings: StoreSettings) -> ImportedLabel:
+def _checked(row: ImportedLabel) -> ImportedLabel:
     check_name(row.annotator, "annotator")
     if row.skip != (row.label is None):
         got = f"{'both' if row.skip else 'neither'} for {row.id!r}"
         raise InputError("either a label or a skip", got, "repair the row")
-    if row.label is not None:
-        check_class(row.label, settings)
     if row.role not in (TRAIN, CHECK):
         raise InputError(f"{TRAIN} or {CHECK} as a role", repr(row.role), "repair the row")
     if row.time is None:
@@ -149,11 +149,12 @@ def _is_same(current: CurrentAnswer | None, row: ImportedLabel) -> bool:
 def _current_answers(connection: sa.Connection) -> CurrentAnswers:
     a = schema.answers
     query = sa.select(
-        a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at, is_decision()
+        a.c.id, a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at, is_decision()
     )
+    names = class_history(connection)
     return {
-        (item, annotator): (action, label, time, decides)
-        for item, annotator, action, label, time, decides in connection.execute(
+        (item, annotator): (action, names.present_name(label, key), time, decides)
+        for key, item, annotator, action, label, time, decides in connection.execute(
             query.where(is_current())
         )
     }

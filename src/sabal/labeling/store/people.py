@@ -9,19 +9,20 @@ from itertools import combinations, pairwise
 from statistics import median
 
 from sabal.labeling.store.answers import AnswerStore
+from sabal.labeling.store.classes import ClassStore
 from sabal.labeling.store.current_answers import CurrentAnswerStore
 from sabal.labeling.store.records import LABEL, Agreement, Answer, LabelRow, Pace, PersonPace
 
 BREAK_SECONDS = 300.0  # a longer time between two answers counts as a break
 
 
-class PeopleStore(AnswerStore, CurrentAnswerStore):
+class PeopleStore(AnswerStore, ClassStore, CurrentAnswerStore):
     """The part of the store that describes how people label."""
 
     def class_balance(self) -> dict[str, int]:
         """Return the number of labelled items of each class."""
         counts = Counter(each.label for each in self.training_labels())
-        return {name: counts[name] for name in self.settings.classes}
+        return {name: counts[name] for name in self.classes}
 
     def pace(self) -> Pace:
         """Return how fast people label."""

@@ -75,6 +75,28 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class ClassChange:
+    """A class that was added, renamed to `target` or merged into it, and by whom."""
+
+    id: int
+    action: str
+    name: str
+    target: str | None
+    person: str
+    # The answers up to this one were given before.
+    after_answer: Annotated[int, Field(exclude=True)]
+    recorded_at: str
+
+
+@dataclass(frozen=True)
+class Guidelines:
+    """What annotators should know, in Markdown, about the project and about each class."""
+
+    project: str
+    classes: dict[str, str]
+
+
+@dataclass(frozen=True)
 class PoolItem:
     """An item of the pool: its row, its key, and its text or the path of its image."""
 

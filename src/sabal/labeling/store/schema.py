@@ -137,6 +137,34 @@ people = sa.Table(
     sqlite_autoincrement=True,
 )
 
+class_changes = sa.Table(
+    "class_changes",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("action", sa.Text, nullable=False),
+    sa.Column("name", sa.Text, nullable=False),
+    # The new name, or the class that it was merged into.
+    sa.Column("target", sa.Text),
+    sa.Column("person", sa.Text, nullable=False),
+    # The change applies to answers up to this one.
+    sa.Column("after_answer", sa.Integer, nullable=False),
+    sa.Column("recorded_at", sa.Text, nullable=False),
+    sa.CheckConstraint("action IN ('add', 'rename', 'merge')", name="class_changes_action"),
+    sqlite_autoincrement=True,
+)
+
+guidelines = sa.Table(
+    "guidelines",
+    metadata,
+    sa.Column("id", sa.Integer, primary_key=True),
+    # Without a class, it is about the whole project; the latest row applies.
+    sa.Column("class_name", sa.Text),
+    sa.Column("text", sa.Text, nullable=False),
+    sa.Column("person", sa.Text, nullable=False),
+    sa.Column("recorded_at", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
 decisions = sa.Table(
     "decisions",
     metadata,

@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from sabal.labeling.store import schema
 from sabal.labeling.store.batch_items import latest_round
+from sabal.labeling.store.class_history import current_classes
 from sabal.labeling.store.current_answers import answered_items
 from sabal.labeling.store.pool_items import count_items
 from sabal.labeling.store.records import AnswerCounts, BatchProgress, Status
@@ -23,6 +24,7 @@ class StatusStore(StoreBase):
             counts = _count(connection, settings.overlap)
             state, progress, error = get_state(connection)
             items = count_items(connection)
+            classes = current_classes(connection)
             metrics = all_metrics(connection)
             measured = [t.id for t in all_trainings(connection) if t.id in metrics]
             number = latest_round(connection)
@@ -40,7 +42,7 @@ class StatusStore(StoreBase):
             overlap=settings.overlap,
             waits_for=_waits_for(counts, settings),
             budget=settings.budget,
-            classes=settings.classes,
+            classes=classes,
             items=items,
             training=state,
             progress=progress,
@@ -50,6 +52,13 @@ class StatusStore(StoreBase):
             ended=_why_ended(counts, items, settings) if finished else None,
             batch=BatchProgress(size=batch.chosen, answered=batch.chosen - batch.open),
         )
+
+    def revision(self) -> tuple[int, ...]:
+        """Return a value that changes with every answer, item and change of the classes."""
+        columns = (schema.answers.c.id, schema.items.c.id, schema.class_changes.c.id)
+        with self.database.read() as connection:
+            found = (connection.scalar(sa.select(sa.func.max(column))) for column in columns)
+            return tuple(-1 if number is None else int(number) for number in found)
 
     def counts(self, round: int | None = None) -> AnswerCounts:
         """Return the numbers of chosen, labelled, skipped and open items, in all or in a round."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -9,6 +11,8 @@ import sqlalchemy as sa
 from sabal.errors import FileError
 from sabal.labeling.store import schema
 from sabal.labeling.store.batch_items import BatchStore
+from sabal.labeling.store.class_history import current_classes, recorded_settings
+from sabal.labeling.store.current_answers import current_votes
 from sabal.labeling.store.database import Clock, Database, can_be_written, is_url, utc_now
 from sabal.labeling.store.imports import ImportStore
 from sabal.labeling.store.leases import LeaseStore
@@ -67,14 +71,39 @@ def _recorded(database: Database, given: StoreSettings | None) -> StoreSettings:
     """Return the settings that apply, after recording those that are new."""
     s = schema.settings
     with database.read() as connection:
-        stored = connection.scalar(sa.select(s.c.content).order_by(s.c.id.desc()).limit(1))
+        stored = recorded_settings(connection)
     if given is None:
-        if stored is None:
+        if not stored:
             raise FileError("the settings of a project", "none", "run `sabal init` first")
         return StoreSettings.from_record(stored)
+    if stored:
+        with database.read() as connection:
+            _check_classes_agree(connection, given.classes)
     if not database.read_only and stored != given.as_dict():
         with database.write() as connection:
             connection.execute(
                 s.insert().values(content=given.as_dict(), recorded_at=database.now_text())
             )
     return given
+
+
+def _check_classes_agree(connection: sa.Connection, given: Sequence[str]) -> None:
+    """Refuse settings with other classes than the store has, or without one that labels have."""
+    votes = current_votes(connection).values()
+    used = {vote.label for each in votes for vote in each if vote.label is not None}
+    if lost := sorted(used - set(given)):
+        raise FileError(
+            "every class that labels have among the classes of sabal.toml",
+            f"no {lost[0]!r}",
+            f"add {lost[0]!r} there again; then `sabal classes` can rename or merge it",
+        )
+    recorded = current_classes(connection)
+    expected = (*recorded, *sorted(used - set(recorded)))
+    if set(given) != set(expected):
+        # JSON is TOML here.
+        line = json.dumps(expected, ensure_ascii=False)
+        raise FileError(
+            "the classes of the project in sabal.toml",
+            json.dumps(list(given), ensure_ascii=False),
+            f"set classes = {line} there, and change them with `sabal classes`",
+        )

@@ -7,7 +7,7 @@ response, FastAPI serialises it as it is.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import quote
 from uuid import UUID
 
@@ -16,11 +16,14 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints,
 
 from sabal.errors import InputError
 from sabal.labeling.sources import MAX_KEY_LENGTH
+from sabal.labeling.store.classes import MAX_GUIDELINE_LENGTH
 from sabal.labeling.store.records import (
     Answer,
     BatchItem,
+    ClassChange,
     CurvePoint,
     Disagreement,
+    Guidelines,
     LeasedItem,
     Person,
     Vote,
@@ -208,6 +211,42 @@ class PeopleResponse:
     """The people who have personal links, by name."""
 
     people: list[Person]
+
+
+class ClassChangeBody(BaseModel):
+    """A class to add, to rename to `target`, or to merge into `target`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "rename", "merge"]
+    name: Key
+    target: Key | None = Field(None, description="The new name, or the class that remains.")
+
+    @model_validator(mode="after")
+    def _has_target(self) -> Self:
+        if (self.target is None) != (self.action == "add"):
+            raise ValueError("a `target` to rename or merge, and none to add")
+        return self
+
+
+class GuidelineBody(BaseModel):
+    """The new guideline of the project, or of one class."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    class_name: Key | None = Field(None, description="Left out: of the whole project.")
+    text: Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")] = Field(
+        max_length=MAX_GUIDELINE_LENGTH, description="Markdown; empty to remove it."
+    )
+
+
+@dataclass(frozen=True)
+class ClassesResponse:
+    """The classes in their order, the guidelines of all, and how the classes were changed."""
+
+    classes: list[str]
+    guidelines: Guidelines
+    changes: list[ClassChange]
 
 
 @dataclass(frozen=True)

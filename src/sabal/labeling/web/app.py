@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.staticfiles import StaticFiles
@@ -18,6 +19,7 @@ from sabal.labeling.web.error_responses import add_error_handlers
 from sabal.labeling.web.login import login_routes
 from sabal.labeling.web.media import media_routes
 from sabal.labeling.web.pages import Pages, page_routes
+from sabal.labeling.web.routes_classes import class_routes
 from sabal.labeling.web.routes_read import read_routes
 from sabal.labeling.web.routes_team import team_routes
 from sabal.labeling.web.routes_write import write_routes
@@ -61,14 +63,22 @@ def create_app(
     add_error_handlers(app)
     app.include_router(write_routes(project))
     app.include_router(team_routes(project))
+    app.include_router(class_routes(project))
     app.include_router(read_routes(project))
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, page))
     app.include_router(login_routes(page, gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
-    label_or_skip = app.openapi()["components"]["schemas"]["LabelBody"]["oneOf"]
-    classes = list(project.settings.classes)
-    label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": classes}
+    describe = app.openapi
+
+    def with_classes() -> dict[str, Any]:
+        described = describe()
+        label_or_skip = described["components"]["schemas"]["LabelBody"]["oneOf"]
+        enum = list(project.classes)
+        label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": enum}
+        return described
+
+    app.openapi = with_classes  # type: ignore[method-assign]
     app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie)
     return app
 

@@ -50,10 +50,10 @@ class Pages:
 def page_routes(project: Project, page: Pages) -> APIRouter:
     """Return the routes `/`, `/dashboard` and `/help`."""
     routes = APIRouter(include_in_schema=False)
-    classes = project.settings.classes
 
     @routes.get("/")
     def label(request: Request) -> Response:
+        classes = project.classes
         return page(
             request,
             "label.html",
@@ -69,7 +69,7 @@ def page_routes(project: Project, page: Pages) -> APIRouter:
 
     @routes.get("/help")
     def help_page(request: Request) -> Response:
-        return page(request, "help.html", many=len(classes) > len(ONE_KEY))
+        return page(request, "help.html", many=len(project.classes) > len(ONE_KEY))
 
     return routes
 
