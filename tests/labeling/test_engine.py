@@ -451,19 +451,6 @@ def test_a_strategy_that_needs_what_there_is_not_is_told(tmp_path):
     project.close()
 
 
-def test_a_class_that_was_taken_away_is_told(tmp_path):
-    project = digits_project(tmp_path, **SAME)
-    work(Engine(project))
-    label_all(project.store)
-    project.close()
-    path = project.folder / "sabal.toml"
-    path.write_text(path.read_text(encoding="utf-8").replace("digit 4", "digit four"), "utf-8")
-    with Project.open(project.folder) as changed:
-        engine = Engine(changed)
-        with pytest.raises(FileError, match="digit 4"):
-            work(engine)
-
-
 def test_features_with_gaps_are_told(tmp_path):
     pq.write_table(pa.table({"features": [[1.0], [float("nan")]]}), tmp_path / "pool.parquet")
     data = tmp_path / "pool.parquet"
