@@ -1,0 +1,276 @@
+"""Greedy covers of points with masses: the kernel between the points, and lazy greedy.
+
+Points are in units of the kernel's radius, so the kernel is k(x, y) = exp(-||x - y||^2 / 2). Point
+i is covered by c_i = max_j k(i, j) over the points j in the batch or labelled. The covered
+mass is a submodular function of the batch: greedy picks reach 1 - 1/e of the optimum (Nemhauser et
+al. 1978), and an old gain is an upper bound on the current one (lazy greedy: Minoux 1978).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sabal.core.arrays import (
+    CACHE_BYTES,
+    Array,
+    namespace,
+    row_chunks,
+    row_norms_squared,
+    take_rows,
+    to_numpy,
+    top_k,
+)
+
+BLOCK = 256  # the number of kernel rows computed at a time
+MIN_BLOCK = 32  # the same if memory is short
+ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
+MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
+
+Row = tuple[np.ndarray, np.ndarray]
+"""Points at which a row of the kernel exceeds the cover, and its values there."""
+
+
+@dataclass(frozen=True)
+class Cover:
+    """A batch in the order of its picks.
+
+    Attributes
+    ----------
+    gains : array
+        The mass newly covered by each pick, as a share of the whole mass.
+    weights : array
+        The mass that each pick represents, 1 on average.
+    before, after : float
+        The covered share without and with the batch.
+    others : array
+        The covered share with each of some other batches instead.
+    rows : int
+        The number of kernel rows computed.
+    idle : int
+        The number of picks that cover nothing more.
+    """
+
+    indices: np.ndarray
+    gains: np.ndarray
+    weights: np.ndarray
+    before: float
+    after: float
+    others: np.ndarray
+    rows: int
+    idle: int
+
+
+class Kernel:
+    """The kernel between some points and others, computed in the precision of the points."""
+
+    def __init__(self, points_MD: Array) -> None:
+        self.points_MD = points_MD
+        self.size = points_MD.shape[0]
+        self._halves_M = row_norms_squared(points_MD) / 2.0
+
+    def rows(self, others_KD: Array, first: int = 0) -> np.ndarray:
+        """Return the kernel between other points and the points from `first` on, in float32."""
+        points_RD = self.points_MD[first:]
+        xp = namespace(others_KD, points_RD)
+        kernel_KR = to_numpy(others_KD @ xp.matrix_transpose(points_RD))
+        halves_R = self._halves_M[first:].astype(kernel_KR.dtype)
+        halves_K = (row_norms_squared(others_KD) / 2.0).astype(kernel_KR.dtype)
+        for chunk in row_chunks(len(kernel_KR), kernel_KR[:1].nbytes, CACHE_BYTES):
+            part_KR = kernel_KR[chunk]
+            part_KR -= np.add.outer(halves_K[chunk], halves_R)
+            # Rounding may make a squared distance negative.
+            np.minimum(part_KR, 0.0, out=part_KR)
+            np.exp(part_KR, out=part_KR)
+        return kernel_KR.astype(np.float32, copy=False)
+
+
+class WholeRows:
+    """All rows of the kernel between some points."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.computed = kernel.size
+        self._kept_MM = np.empty((kernel.size, kernel.size), dtype=np.float32)
+        for rows in row_chunks(kernel.size, 1, BLOCK):
+            # One half is computed; the other is its mirror image.
+            block_KR = kernel.rows(kernel.points_MD[rows], first=rows.start)
+            self._kept_MM[rows, rows.start :] = block_KR
+            self._kept_MM[rows.stop :, rows] = block_KR[:, len(block_KR) :].T
+
+    def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield all rows in order, some at a time."""
+        for rows in row_chunks(self.computed, 1, BLOCK):
+            yield rows, self._kept_MM[rows]
+
+    def row(self, j: int, bound_M: np.ndarray, covered_M: np.ndarray) -> tuple[slice, np.ndarray]:
+        """Return the row of point j."""
+        return slice(None), self._kept_MM[j]
+
+
+class ReducedRows:
+    """Rows of the kernel between some points, as far as they exceed the current cover.
+
+    The other entries of a row never matter again, and soon they are most of it: about one point in
+    t is nearer to a candidate than to all of t items that are labelled or in the batch. If the
+    entries exceed `memory` bytes all the same, the longest rows are computed again when needed.
+    """
+
+    def __init__(self, kernel: Kernel, memory: int) -> None:
+        self.computed = 0
+        self._kernel = kernel
+        self._room = memory // ENTRY_BYTES
+        self._block = min(BLOCK, max(MIN_BLOCK, self._room // kernel.size))
+        self._kept: dict[int, Row] = {}
+        self._entries = 0
+        self._missing_M = np.ones(kernel.size, dtype=bool)
+
+    def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield all rows in order, some at a time."""
+        for rows in row_chunks(self._kernel.size, 1, self._block):
+            rows_KM = self._compute(np.arange(rows.start, rows.stop))
+            if covered_M.any():
+                self._keep(np.arange(rows.start, rows.stop), rows_KM, covered_M)
+            yield rows, rows_KM
+
+    def row(self, j: int, bound_M: np.ndarray, covered_M: np.ndarray) -> Row:
+        """Return the row of point j, which has the largest bound on its gain."""
+        if self._missing_M[j]:
+            indices = top_k(np.where(self._missing_M, bound_M, -np.inf), self._block)
+            self._keep(indices, self._compute(indices), covered_M)
+        self._kept[j] = _reduced(self._kept[j], covered_M)
+        return self._kept[j]
+
+    def _compute(self, indices: np.ndarray) -> np.ndarray:
+        self.computed += indices.size
+        return self._kernel.rows(take_rows(self._kernel.points_MD, indices))
+
+    def _keep(self, indices: np.ndarray, rows_KM: np.ndarray, covered_M: np.ndarray) -> None:
+        """Keep some rows."""
+        everywhere = np.arange(covered_M.size, dtype=np.int32)
+        rows = [_reduced((everywhere, row_M), covered_M) for row_M in rows_KM]
+        self._entries += sum(row[1].size for row in rows)
+        if self._entries > self._room:
+            self._make_room(covered_M)
+        self._kept.update(zip(indices.tolist(), rows, strict=True))
+        self._missing_M[indices] = False
+
+    def _make_room(self, covered_M: np.ndarray) -> None:
+        """Reduce all rows to what still counts, and drop the longest ones until half is free."""
+        reduced = {j: _reduced(row, covered_M) for j, row in self._kept.items()}
+        shortest = sorted(reduced, key=lambda j: reduced[j][1].size)
+        sizes = np.cumsum([reduced[j][1].size for j in shortest])
+        kept = shortest[: int(np.searchsorted(sizes, self._room // 2))]
+        self._kept = {j: reduced[j] for j in kept}
+        self._entries = sum(row[1].size for row in self._kept.values())
+        self._missing_M[:] = True
+        self._missing_M[kept] = False
+
+
+def _reduced(row: Row, covered_M: np.ndarray) -> Row:
+    """Return the part of a row that exceeds the cover."""
+    near, kernel = row
+    above = np.flatnonzero(kernel > covered_M[near])
+    return near[above], kernel[above]
+
+
+class Coverage:
+    """Points with masses, and the covered share of each.
+
+    Parameters
+    ----------
+    points_MD : array
+        Centred features (matrix products lose precision with an offset), in units of the radius.
+    mass_M : array
+        Their masses; not all zero.
+    labeled_LD : array or None
+        Features of the labelled items, in the same coordinates.
+    memory : int
+        Bytes that the kernel may take; if it needs more, some of it is computed more than once.
+    """
+
+    def __init__(
+        self, points_MD: Array, mass_M: np.ndarray, labeled_LD: Array | None, memory: int
+    ) -> None:
+        kernel = Kernel(points_MD)
+        whole = 4 * kernel.size**2 <= memory
+        self._rows = WholeRows(kernel) if whole else ReducedRows(kernel, memory)
+        self._mass_M = (mass_M / mass_M.sum()).astype(np.float32)
+        self.covered_M = np.zeros_like(self._mass_M)
+        if labeled_LD is not None:
+            for rows in row_chunks(labeled_LD.shape[0], 1, MIN_BLOCK):
+                nearest_M = kernel.rows(labeled_LD[rows]).max(axis=0)
+                np.maximum(self.covered_M, nearest_M, out=self.covered_M)
+
+    def share(self, covered_M: np.ndarray) -> float:
+        """Return the covered share of the mass."""
+        return float(np.sum(self._mass_M * covered_M, dtype=np.float64))
+
+    def greedy(self, budget: int, others: Sequence[np.ndarray] = ()) -> Cover:
+        """Return a batch by greedy picks; the lower point on ties.
+
+        The share that the batches `others` would cover is reported. A heap has a bound on every
+        gain. Its first point is picked if the gain is current; otherwise the gain is computed
+        again.
+        """
+        before = self.share(self.covered_M)
+        bound_M, shares = self._initial_gains(others)
+        heap = [(-gain, j, 0) for j, gain in enumerate(bound_M.tolist())]
+        heapq.heapify(heap)
+        owner_M = np.full(bound_M.size, -1)
+        picks: list[int] = []
+        gains: list[float] = []
+        while heap and len(picks) < budget and -heap[0][0] > MIN_GAIN:
+            negative, j, known = heap[0]
+            near, kernel = self._rows.row(j, bound_M, self.covered_M)
+            if known == len(picks):
+                heapq.heappop(heap)
+                above = kernel > self.covered_M[near]
+                owner_M[near] = np.where(above, len(picks), owner_M[near])
+                self.covered_M[near] = np.maximum(kernel, self.covered_M[near])
+                bound_M[j] = -np.inf
+                picks.append(j)
+                gains.append(-negative)
+            else:
+                bound_M[j] = min(-negative, float(self._gains(near, kernel)))
+                heapq.heapreplace(heap, (-bound_M[j], j, len(picks)))
+        idle = budget - len(picks)
+        # If everything is covered, the rest of the batch has the largest masses.
+        left_M = self._mass_M.astype(np.float64)
+        left_M[picks] = -1.0
+        picks, gains = [*picks, *top_k(left_M, idle).tolist()], [*gains, *[0.0] * idle]
+        return Cover(
+            indices=np.array(picks),
+            gains=np.array(gains),
+            weights=self._represented(owner_M, budget),
+            before=before,
+            after=self.share(self.covered_M),
+            others=shares,
+            rows=self._rows.computed,
+            idle=idle,
+        )
+
+    def _initial_gains(self, batches: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gain of every point, and the share that each batch would cover."""
+        gain_M = np.empty(self._mass_M.size)
+        covered = [self.covered_M.copy() for _ in batches]
+        for rows, rows_KM in self._rows.blocks(self.covered_M):
+            for part in row_chunks(len(rows_KM), rows_KM[:1].nbytes, CACHE_BYTES):
+                gain_M[rows][part] = self._gains(slice(None), rows_KM[part])
+            for batch, covered_M in zip(batches, covered, strict=True):
+                for j in batch[(rows.start <= batch) & (batch < rows.stop)]:
+                    np.maximum(covered_M, rows_KM[j - rows.start], out=covered_M)
+        return gain_M, np.array([self.share(covered_M) for covered_M in covered])
+
+    def _gains(self, near: slice | np.ndarray, kernel: np.ndarray) -> np.ndarray:
+        """Return sum_i u_i [k(i, j) - c_i]_+ over the points i of rows of the kernel."""
+        above = kernel - self.covered_M[near]
+        return np.maximum(above, 0.0, out=above) @ self._mass_M[near]
+
+    def _represented(self, owner_M: np.ndarray, budget: int) -> np.ndarray:
+        """Return the mass of the points that each pick covers best, 1 on average."""
+        owned_M = owner_M >= 0
+        mass = np.bincount(owner_M[owned_M], weights=self._mass_M[owned_M], minlength=budget)
+        return mass * (budget / mass.sum()) if mass.sum() > 0 else np.ones(budget)
