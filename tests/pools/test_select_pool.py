@@ -151,7 +151,7 @@ def test_a_selection_takes_little_beside_its_inputs(strategy, monkeypatch):
     How much it is in a process of its own, `python -m research bench` measures. The default may
     keep a kernel of 268 MB; here it is told not to.
     """
-    monkeypatch.setattr("sabal.strategies.coverage.KERNEL_BYTES", 10_000_000)
+    monkeypatch.setattr("sabal.strategies.greedy_cover.KERNEL_BYTES", 10_000_000)
     rng = np.random.default_rng(0)
     features = rng.standard_normal((40_000, 256), dtype=np.float32)
     probs = sabal.apply_temperature(features[:, :10], 1.0)

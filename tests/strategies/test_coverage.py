@@ -11,7 +11,7 @@ import reference_coverage as reference
 import sabal
 from makers import make_pool
 from sabal.strategies import coverage, greedy_cover
-from sabal.strategies.greedy_cover import Coverage
+from sabal.strategies.greedy_cover import Coverage, Kernel
 
 
 def points_of(seed, n=60, d=3, copies=0):
@@ -28,7 +28,7 @@ WHOLE, LITTLE = 10**9, 2_000
 
 def cover_of(points, mass, labeled, radius, memory=WHOLE):
     labeled = None if labeled is None else labeled / radius
-    return Coverage(points / radius, mass, labeled, memory)
+    return Coverage(Kernel(points / radius), mass / mass.sum(), labeled, memory)
 
 
 def share_with(indices, points, mass, labeled, radius):

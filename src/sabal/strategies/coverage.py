@@ -38,11 +38,10 @@ from sabal.core.arrays import (
     weighted_row_sum,
 )
 from sabal.core.checks import check_choice, check_number
-from sabal.core.memory import SHARE
 from sabal.pools.pool import NO_FEATURES, UNCERTAINTIES, Pool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
-from sabal.strategies.greedy_cover import Cover, Coverage
+from sabal.strategies.greedy_cover import Cover, Coverage, Kernel, in_units_of, kernel_bytes
 
 MIN_RADIUS = 1e-6  # the minimum `radius`; far below 1 an item covers only itself
 SAMPLE = 8192  # the size of the sample that represents a larger pool
@@ -50,8 +49,6 @@ SAMPLED_PER_PICK = 3  # the minimum size of the sample per item of the batch
 NEAREST_OF = 512  # the number of items that the radius is measured on
 RANDOM_BATCHES = 5  # the number of random batches in the evidence
 ROUNDING = 1e-12  # squared distances below this share of the squared norms are rounding errors
-MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which float32 is used
-KERNEL_BYTES = 384_000_000  # what the kernel of a sample may take, unless `memory` is less
 
 CERTAIN = "the model is certain of every item: all are covered alike"
 ALL_EQUAL = (
@@ -105,9 +102,10 @@ class Sabal(Strategy):
         points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
         reach = resolution(points_MD, labeled_LD, budget, rng)
         radius = (self.radius or 1.0) * reach
-        points_MD, labeled_LD = _in_units_of(radius or 1.0, points_MD, labeled_LD)
+        points_MD, labeled_LD = in_units_of(radius or 1.0, points_MD, labeled_LD)
         mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
-        coverage = Coverage(points_MD, mass_M, labeled_LD, _kernel_bytes(pool))
+        mass_M /= mass_M.sum()
+        coverage = Coverage(Kernel(points_MD), mass_M, labeled_LD, kernel_bytes(pool))
         size = mass_M.size
         batches = [rng.choice(size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
         cover = coverage.greedy(budget, others=batches)
@@ -197,24 +195,3 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
         xp = namespace(points_MD, labeled_LD)
         labeled_LD = xp.astype(labeled_LD / unit, points_MD.dtype, copy=False) - mean_D
     return points_MD, labeled_LD, unit
-
-
-def _in_units_of(
-    radius: float, points_MD: Array, labeled_LD: Array | None
-) -> tuple[Array, Array | None]:
-    """Return both arrays in units of the radius, in double precision if it requires that."""
-    given = [each for each in (points_MD, labeled_LD) if each is not None and each.shape[0]]
-    xp = namespace(points_MD)
-    largest = max(float(np.max(row_norms_squared(each))) for each in given)
-    precise = float(xp.finfo(points_MD.dtype).eps) * largest <= MAX_ROUNDING * radius**2
-    dtype = points_MD.dtype if precise else xp.float64
-    points_MD = xp.astype(points_MD, dtype, copy=False)
-    points_MD /= radius
-    if labeled_LD is not None:
-        labeled_LD = xp.astype(labeled_LD, dtype, copy=False) / radius
-    return points_MD, labeled_LD
-
-
-def _kernel_bytes(pool: Pool) -> int:
-    """Return how much memory the kernel may take."""
-    return KERNEL_BYTES if pool.memory is None else min(KERNEL_BYTES, pool.memory // SHARE)

@@ -24,14 +24,38 @@ from sabal.core.arrays import (
     to_numpy,
     top_k,
 )
+from sabal.core.memory import SHARE
+from sabal.pools.pool import Pool
 
 BLOCK = 256  # the number of kernel rows computed at a time
 MIN_BLOCK = 32  # the same if memory is short
 ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
+KERNEL_BYTES = 384_000_000  # what a kernel may take, unless `memory` of the pool is less
+MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which float32 is used
 MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
 
 Row = tuple[np.ndarray, np.ndarray]
 """Points at which a row of the kernel exceeds the cover, and its values there."""
+
+
+def kernel_bytes(pool: Pool) -> int:
+    """Return how much memory a kernel may take."""
+    return KERNEL_BYTES if pool.memory is None else min(KERNEL_BYTES, pool.memory // SHARE)
+
+
+def in_units_of(
+    radius: float, points_MD: Array, labeled_LD: Array | None
+) -> tuple[Array, Array | None]:
+    """Return both arrays in units of the radius, in double precision if it requires that."""
+    given = [each for each in (points_MD, labeled_LD) if each is not None and each.shape[0]]
+    largest = max(float(np.max(row_norms_squared(each))) for each in given)
+    xp = namespace(points_MD)
+    precise = float(xp.finfo(points_MD.dtype).eps) * largest <= MAX_ROUNDING * radius**2
+    dtype = points_MD.dtype if precise else xp.float64
+    points_MD = xp.astype(points_MD, dtype, copy=False) / float(radius)
+    if labeled_LD is not None:
+        labeled_LD = xp.astype(labeled_LD, dtype, copy=False) / float(radius)
+    return points_MD, labeled_LD
 
 
 @dataclass(frozen=True)
@@ -65,7 +89,13 @@ class Cover:
 
 
 class Kernel:
-    """The kernel between some points and others, computed in the precision of the points."""
+    """The Gaussian kernel between some points and others, computed in their precision.
+
+    Parameters
+    ----------
+    points_MD : array
+        Centred features (matrix products lose precision with an offset), in units of the radius.
+    """
 
     def __init__(self, points_MD: Array) -> None:
         self.points_MD = points_MD
@@ -181,23 +211,26 @@ class Coverage:
 
     Parameters
     ----------
-    points_MD : array
-        Centred features (matrix products lose precision with an offset), in units of the radius.
+    kernel : Kernel
+        The kernel between the points.
     mass_M : array
-        Their masses; not all zero.
+        Their masses, as shares of the whole mass.
     labeled_LD : array or None
-        Features of the labelled items, in the same coordinates.
+        Features of the labelled items, in the coordinates of the points.
     memory : int
         Bytes that the kernel may take; if it needs more, some of it is computed more than once.
     """
 
     def __init__(
-        self, points_MD: Array, mass_M: np.ndarray, labeled_LD: Array | None, memory: int
+        self,
+        kernel: Kernel,
+        mass_M: np.ndarray,
+        labeled_LD: Array | None = None,
+        memory: int = KERNEL_BYTES,
     ) -> None:
-        kernel = Kernel(points_MD)
         whole = 4 * kernel.size**2 <= memory
         self._rows = WholeRows(kernel) if whole else ReducedRows(kernel, memory)
-        self._mass_M = (mass_M / mass_M.sum()).astype(np.float32)
+        self._mass_M = mass_M.astype(np.float32)
         self.covered_M = np.zeros_like(self._mass_M)
         if labeled_LD is not None:
             for rows in row_chunks(labeled_LD.shape[0], 1, MIN_BLOCK):

@@ -12,8 +12,8 @@ from sabal.core.checks import check_number, check_whole
 from sabal.pools.pool import Pool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
-from sabal.strategies.coverage import Cover, Coverage
-from sabal.strategies.unit_features import CANDIDATES, precise, uniform_rows, unit_features
+from sabal.strategies.greedy_cover import Cover, Coverage, Kernel, in_units_of, kernel_bytes
+from sabal.strategies.unit_features import CANDIDATES, uniform_rows, unit_features
 
 MIN_SIGMA = 1e-6  # the minimum radius; far below it an item of unit length covers only itself
 
@@ -40,7 +40,7 @@ class MaxHerding(Strategy):
     Notes
     -----
     The gain of an item never increases, so old gains are upper bounds and few are computed again
-    (see `sabal.strategies.coverage`); the picks are those of the plain algorithm.
+    (see `sabal.strategies.greedy_cover`); the picks are those of the plain algorithm.
 
     References
     ----------
@@ -65,7 +65,8 @@ class MaxHerding(Strategy):
         """Return the picks in order; scores are the coverage that each adds."""
         rows = uniform_rows(pool, self.candidates, budget, rng)
         points_MD, labeled_LD = unit_features(pool, rows)
-        cover = herd(points_MD, np.ones(rows.size), labeled_LD, self.sigma, budget)
+        mass_M = np.ones(rows.size)
+        cover = herd(points_MD, mass_M, labeled_LD, self.sigma, budget, kernel_bytes(pool))
         chosen = rows[cover.indices]
         warnings: tuple[str, ...] = ()
         if cover.idle:
@@ -78,12 +79,18 @@ class MaxHerding(Strategy):
 
 
 def herd(
-    points_MD: Array, mass_M: np.ndarray, labeled_LD: Array | None, sigma: float, budget: int
+    points_MD: Array,
+    mass_M: np.ndarray,
+    labeled_LD: Array | None,
+    sigma: float,
+    budget: int,
+    memory: int,
 ) -> Cover:
     """Cover points with masses by exp(-d^2 / sigma^2), greedily."""
-    points_MD, labeled_LD = precise(points_MD, labeled_LD, sigma)
-    # `Coverage` has exp(-d^2 / 2 r^2).
-    return Coverage(points_MD, mass_M, labeled_LD, sigma / np.sqrt(2.0)).greedy(budget)
+    # `Kernel` has exp(-d^2 / 2 r^2).
+    points_MD, labeled_LD = in_units_of(sigma / np.sqrt(2.0), points_MD, labeled_LD)
+    mass_M = mass_M / mass_M.sum()
+    return Coverage(Kernel(points_MD), mass_M, labeled_LD, memory).greedy(budget)
 
 
 def herding_evidence(

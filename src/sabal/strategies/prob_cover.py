@@ -14,8 +14,8 @@ from sabal.pools.pool import Pool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.clustering import k_means
-from sabal.strategies.coverage import Coverage
-from sabal.strategies.unit_features import CANDIDATES, precise, uniform_rows, unit_features
+from sabal.strategies.greedy_cover import Coverage, Kernel, in_units_of, kernel_bytes
+from sabal.strategies.unit_features import CANDIDATES, uniform_rows, unit_features
 
 MAX_DELTA = 4.0  # more than any distance between points of unit length
 MIN_DELTA = 1e-6  # less is within the rounding error of such distances
@@ -96,9 +96,12 @@ class ProbCover(Strategy):
         if delta is None:
             classes = self.classes or pool.classes
             delta = pure_radius(points_MD, labeled_LD, classes, self.purity, rng)
-        balls = Balls(*precise(points_MD, labeled_LD, delta), delta)
-        before = balls.share
-        cover = balls.greedy(budget)
+        points_MD, labeled_LD = in_units_of(delta, points_MD, labeled_LD)
+        # With a power of two sums are exact, and equal gains are ties.
+        unit = float(2 ** int(rows.size).bit_length())
+        mass_M = np.full(rows.size, 1.0 / unit)
+        coverage = Coverage(Balls(points_MD), mass_M, labeled_LD, kernel_bytes(pool))
+        cover = coverage.greedy(budget)
         chosen, covering = rows[cover.indices], budget - cover.idle
         warnings: tuple[str, ...] = ()
         if cover.idle:
@@ -110,30 +113,20 @@ class ProbCover(Strategy):
             "candidates": int(rows.size),
             "labeled": 0 if labeled_LD is None else int(labeled_LD.shape[0]),
             "delta": delta,
-            "coverage_before": before * balls.unit / rows.size,
-            "coverage": balls.share * balls.unit / rows.size,
+            "coverage_before": cover.before * unit / rows.size,
+            "coverage": cover.after * unit / rows.size,
         }
         return make_selection(
-            self, pool, chosen, cover.gains * balls.unit, evidence=evidence, warnings=warnings
+            self, pool, chosen, cover.gains * unit, evidence=evidence, warnings=warnings
         )
 
 
-class Balls(Coverage):
-    """Coverage by the top-hat kernel, 1 within distance delta and 0 elsewhere.
+class Balls(Kernel):
+    """The top-hat kernel, 1 within a distance of 1 and 0 elsewhere."""
 
-    All masses are 1 / `unit`, a power of two, so that sums are exact and equal gains are ties.
-    """
-
-    def __init__(self, points_MD: Array, labeled_LD: Array | None, delta: float) -> None:
-        size = points_MD.shape[0]
-        super().__init__(points_MD, np.ones(size), labeled_LD, delta)
-        self.unit = float(2 ** int(size).bit_length())
-        self._mass_M = np.full_like(self._mass_M, 1.0 / self.unit)
-
-    def _kernel(self, others_KD: Array) -> np.ndarray:
-        """Return whether ||x - x'|| < delta, from exp(-||x - x'||^2 / 2 delta^2)."""
-        kernel_KM = super()._kernel(others_KD)
-        return (kernel_KM > np.exp(-0.5)).astype(kernel_KM.dtype)
+    def rows(self, others_KD: Array, first: int = 0) -> np.ndarray:
+        """Return whether ||x - x'|| < 1, from exp(-||x - x'||^2 / 2)."""
+        return (super().rows(others_KD, first) > np.exp(-0.5)).astype(np.float32)
 
 
 def pure_radius(

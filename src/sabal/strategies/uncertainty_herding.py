@@ -20,6 +20,7 @@ from sabal.pools.pool import Pool, Shard
 from sabal.predictions.uncertainty import margin
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
+from sabal.strategies.greedy_cover import kernel_bytes
 from sabal.strategies.max_herding import MIN_SIGMA, herd, herding_evidence
 from sabal.strategies.unit_features import CANDIDATES, uniform_rows, unit_features
 
@@ -92,7 +93,7 @@ class UncertaintyHerding(Strategy):
             warnings.append(CERTAIN)
         points_MD, labeled_LD = unit_features(pool, rows)
         sigma = self.sigma or labeled_distance(labeled_LD)
-        cover = herd(points_MD, mass_M, labeled_LD, sigma, budget)
+        cover = herd(points_MD, mass_M, labeled_LD, sigma, budget, kernel_bytes(pool))
         if cover.idle:
             warnings.append(
                 f"{cover.idle} of {budget} items cover nothing that the others do not: they are "

@@ -17,8 +17,6 @@ from sabal.pools.pool import Pool
 CANDIDATES = 35_000
 """The number of items that represent a larger pool, as in the authors' code of UHerding."""
 
-MAX_ROUNDING = 1e-3  # the largest rounding error of d^2 / radius^2 for which float32 is used
-
 
 def uniform_rows(pool: Pool, candidates: int, budget: int, rng: np.random.Generator) -> np.ndarray:
     """Return all rows of a pool, or a sorted uniform sample of `candidates` (at least `budget`)."""
@@ -52,17 +50,3 @@ def unit_rows(features_MD: Array) -> Array:
     norms_M = np.sqrt(row_norms_squared(scaled_MD))
     inverse_M = 1.0 / np.where(norms_M > 0, norms_M, 1.0)
     return scaled_MD * to_backend_of(inverse_M, scaled_MD)[:, None]
-
-
-def precise(
-    points_MD: Array, labeled_LD: Array | None, radius: float
-) -> tuple[Array, Array | None]:
-    """Return both arrays, in double precision if distances of `radius` require it."""
-    xp = namespace(points_MD)
-    # Centred rows of unit length are at most 2 long.
-    if 4.0 * float(xp.finfo(points_MD.dtype).eps) <= MAX_ROUNDING * radius**2:
-        return points_MD, labeled_LD
-    double_MD = xp.astype(points_MD, xp.float64, copy=False)
-    if labeled_LD is None:
-        return double_MD, None
-    return double_MD, xp.astype(labeled_LD, xp.float64, copy=False)
