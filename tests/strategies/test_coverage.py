@@ -82,6 +82,14 @@ def test_lazy_greedy_is_greedy(seed, n, d, share, radius, memory, labelled, doub
     assert np.all(np.diff(found.gains) <= 0)
 
 
+def test_of_two_neighbours_that_cover_only_each_other_the_lower_is_picked(memory):
+    rng = np.random.default_rng(0)
+    one = 100.0 * rng.standard_normal((30, 3))
+    points = np.concatenate([one, one + 0.3 * rng.standard_normal((30, 3))])
+    found = cover_of(points - points.mean(axis=0), np.ones(60), None, 0.5, memory).greedy(30)
+    assert set(found.indices.tolist()) == set(range(30))
+
+
 def test_the_kernel_is_computed_once_or_twice(monkeypatch):
     monkeypatch.setattr(greedy_cover, "BLOCK", 10)
     points, mass, labeled = points_of(0, n=200)

@@ -32,6 +32,7 @@ MIN_BLOCK = 32  # the same if memory is short
 ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
 KERNEL_BYTES = 384_000_000  # what a kernel may take, unless `memory` of the pool is less
 MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which float32 is used
+RESOLUTION = 2.0**-30  # gains are rounded to multiples of this, so that equal ones are ties
 MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
 
 Row = tuple[np.ndarray, np.ndarray]
@@ -267,7 +268,8 @@ class Coverage:
                 picks.append(j)
                 gains.append(-negative)
             else:
-                bound_M[j] = min(-negative, float(self._gains(near, kernel)))
+                gain = round(float(self._gains(near, kernel)) / RESOLUTION) * RESOLUTION
+                bound_M[j] = min(-negative, gain)
                 heapq.heapreplace(heap, (-bound_M[j], j, len(picks)))
         idle = budget - len(picks)
         # If everything is covered, the rest of the batch has the largest masses.
@@ -295,6 +297,7 @@ class Coverage:
             for batch, covered_M in zip(batches, covered, strict=True):
                 for j in batch[(rows.start <= batch) & (batch < rows.stop)]:
                     np.maximum(covered_M, rows_KM[j - rows.start], out=covered_M)
+        gain_M = np.rint(gain_M / RESOLUTION) * RESOLUTION
         return gain_M, np.array([self.share(covered_M) for covered_M in covered])
 
     def _gains(self, near: slice | np.ndarray, kernel: np.ndarray) -> np.ndarray:
