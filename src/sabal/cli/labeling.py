@@ -1,4 +1,4 @@
-"""`sabal init`, `sabal label`, `sabal import` and `sabal export`."""
+"""`sabal init`, `sabal label`, `sabal add`, `sabal import` and `sabal export`."""
 
 from __future__ import annotations
 
@@ -175,6 +175,35 @@ def label(
             announce=_announce,
         )
         print("Stopped. Every answer is stored.")
+
+
+@app.command()
+def add(
+    project: ProjectFolder,
+    data: Annotated[
+        Path, typer.Argument(help="A folder of images, or a .csv, .jsonl or .parquet file.")
+    ],
+    text_column: Annotated[
+        str | None, typer.Option(help="The column that holds the text [as in the project].")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="The column that names the items [as in the project].")
+    ] = None,
+) -> None:
+    """Add items to the pool, also while the app runs.
+
+    Features are computed for the new items only. Items that are there already are left out, so a
+    file or folder that has grown can be added again.
+
+    Example: `sabal add pets more-photos/`
+    """
+    from sabal.labeling.adding import add_data
+    from sabal.labeling.project import Project
+
+    with Project.open(project) as opened:
+        report = add_data(opened, data, text_column=text_column, id_column=id_column)
+    already = f"; {report.already} were there already" if report.already else ""
+    print(f"{report.added} items added{already}")
 
 
 @app.command("import")

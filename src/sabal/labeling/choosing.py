@@ -21,6 +21,7 @@ from sabal.selection import Selection
 def choose_batch_with_checks(
     settings: Settings,
     head: Learner,
+    part_sizes: Sequence[int],
     number: int,
     labels: Sequence[TrainingLabel],
     taken: set[int],
@@ -29,7 +30,8 @@ def choose_batch_with_checks(
 ) -> tuple[Selection, list[NewBatchItem]]:
     """Choose the batch of a round, with the check items and the reasons for every item.
 
-    A head that is not trained chooses by the first strategy. `taken` holds the rows that are in a
+    A head that is not trained chooses by the first strategy. `part_sizes` says how many items the
+    project began with, and how many were added at a time. `taken` holds the rows that are in a
     batch already, `capacity` the maximal number of items.
     """
     free = np.setdiff1d(np.arange(head.size), np.fromiter(taken, np.int64, len(taken)))
@@ -38,7 +40,7 @@ def choose_batch_with_checks(
     if not head.trained:
         plan = replace(plan, strategy=plan.first, options={})
     share = min(round(settings.check_share * wanted), capacity - wanted)
-    reserved = reserved_checks(settings, head.size)
+    reserved = reserved_checks(settings, part_sizes)
     checks = reserved[~np.isin(reserved, list(taken))][:share]
     held_back = {*taken, *reserved.tolist()}
     if head.size - len(held_back) < wanted:
@@ -58,15 +60,23 @@ def choose_batch_with_checks(
     )
 
 
-def reserved_checks(settings: Settings, size: int) -> np.ndarray:
+def reserved_checks(settings: Settings, part_sizes: Sequence[int]) -> np.ndarray:
     """Return the rows that are reserved for measuring, in the order in which rounds use them.
 
     They are drawn once from the whole pool. Drawn later, they would represent what the batches
-    have left over, which is easier than the pool.
+    have left over, which is easier than the pool. Data that are added are drawn from in the same
+    way, and all parts take turns in proportion to their sizes.
     """
     rng = np.random.default_rng(round_seed(settings.seed, 0, "check"))
+    size = sum(part_sizes)
+    rows, turns, start = [], [], 0
+    for part_size in part_sizes:
+        rows.append(start + rng.permutation(part_size))
+        turns.append((np.arange(part_size) + 0.5) / part_size)
+        start += part_size
+    order = np.argsort(np.concatenate(turns), kind="stable")
     count = math.ceil(settings.check_share * min(settings.budget, size))
-    return rng.permutation(size)[:count]
+    return np.concatenate(rows)[order][:count]
 
 
 def interleave(batch: Sequence[NewBatchItem], checks: Sequence[NewBatchItem]) -> list[NewBatchItem]:

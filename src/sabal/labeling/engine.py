@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,11 +49,13 @@ class Engine:
             raise
 
     def _step(self) -> str | None:
-        if self._features_ND is None and self._compute_features():
-            return "features"
         last, revision = self.store.last_answer(), self.store.revision()
         if revision == self._nothing_due_at:
             return None
+        if self._features_ND is not None and self._were_added():
+            self._forget_features()
+        if self._features_ND is None and self._compute_features():
+            return "features"
         done = self._round_step(last)
         if done is None:
             finished = self.store.status().finished
@@ -61,6 +64,14 @@ class Engine:
                 self._nothing_due_at = revision
                 self.store.set_state("idle" if finished else "waiting")
         return done
+
+    def _were_added(self) -> bool:
+        sources = self.store.added_sources()
+        return bool(sources) and sources[-1].first_item >= len(self._keys)
+
+    def _forget_features(self) -> None:
+        """Begin again after items were added; what is computed is on the disk."""
+        self._features = self._features_ND = self._head = None
 
     def _progress(self) -> float:
         """Return the share of the features that is computed."""
@@ -134,7 +145,12 @@ class Engine:
         return max(0, min(left, len(self._keys) - counts.chosen))
 
     def _labels(self, role: str, until: int) -> list[TrainingLabel]:
-        return [label for label in self.store.training_labels(until) if label.role == role]
+        # An item may have been added, and its label imported, after the features were loaded.
+        return [
+            label
+            for label in self.store.training_labels(until)
+            if label.role == role and label.item < len(self._keys)
+        ]
 
     def _train(self, number: int, last: int) -> str:
         """Train on all labels, measure on the check labels, and save the model."""
@@ -204,6 +220,7 @@ class Engine:
         batch, chosen = choose_batch_with_checks(
             self.settings,
             head,
+            self._part_sizes(),
             number,
             labels,
             self.store.chosen_rows(),
@@ -221,6 +238,12 @@ class Engine:
             training_id=None if training is None else training.id,
         )
         return "choose"
+
+    def _part_sizes(self) -> list[int]:
+        """Return how many items the project began with, and how many were added at a time."""
+        starts = [source.first_item for source in self.store.added_sources()]
+        ends = [each for each in starts if each < len(self._keys)]
+        return [stop - start for start, stop in pairwise([0, *ends, len(self._keys)])]
 
     def _head_after(self, training: TrainingRecord, labels: Sequence[TrainingLabel]) -> Learner:
         """Return the head of a training: the one in memory, or one trained the same way again."""

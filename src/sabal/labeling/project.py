@@ -16,7 +16,7 @@ from sabal.core.files import make_folder, os_errors_about
 from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
 from sabal.labeling.settings import Settings, read_settings, write_classes, write_settings
-from sabal.labeling.sources import read_source
+from sabal.labeling.sources import FILE_ENDINGS, read_source
 from sabal.labeling.store import Store
 from sabal.labeling.store.database import Clock, utc_now
 from sabal.labeling.store.records import PoolItem
@@ -116,19 +116,35 @@ class Project:
         """The folder of images, or the file of texts."""
         return Path(self.settings.data)
 
-    def data_file(self, relative: str) -> Path:
-        """Return the path of a file below the folder of the data; refuse one outside of it."""
-        root = (self.data if self.data.is_dir() else self.data.parent).resolve()
+    @property
+    def data_root(self) -> Path:
+        """The folder that the paths of images are relative to."""
+        return _root(self.data)
+
+    def data_file(self, name: str) -> Path:
+        """Return the path of a file below a folder of the data; refuse one outside of them.
+
+        The name is relative to the folder of the project's data, or, of an image that was added
+        from elsewhere, absolute.
+        """
+        root = self.data_root
         try:
-            path = (root / relative).resolve()
-            inside = path.is_relative_to(root) and path.is_file()
+            path = (root / name).resolve()
+            inside = path.is_relative_to(root) or self._was_added(path, name)
+            inside = inside and path.is_file()
         except (OSError, ValueError, RuntimeError):
             inside = False
         if not inside:
             raise FileError(
-                "a file in the folder of the data", repr(relative), "put it there, without links"
+                "a file in the folder of the data", repr(name), "put it there, without links"
             )
         return path
+
+    def _was_added(self, path: Path, name: str) -> bool:
+        if not Path(name).is_absolute():
+            return False
+        roots = {_root(Path(source.path)) for source in self.store.added_sources()}
+        return any(path.is_relative_to(root) for root in roots)
 
     def close(self) -> None:
         """Close the database."""
@@ -139,3 +155,9 @@ class Project:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+def _root(data: Path) -> Path:
+    # Its ending tells a file from a folder also when it is not there any more.
+    is_file = data.suffix.lower() in FILE_ENDINGS and not data.is_dir()
+    return (data.parent if is_file else data).resolve()

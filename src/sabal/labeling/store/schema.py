@@ -137,6 +137,19 @@ people = sa.Table(
     sqlite_autoincrement=True,
 )
 
+sources = sa.Table(
+    "sources",
+    metadata,
+    # What was added after the data that the project began with.
+    sa.Column("id", sa.Integer, primary_key=True),
+    sa.Column("path", sa.Text, nullable=False),
+    sa.Column("first_item", sa.Integer, nullable=False),
+    # The rows of the items in the source, in the order of the items.
+    sa.Column("rows", sa.JSON, nullable=False),
+    sa.Column("added_at", sa.Text, nullable=False),
+    sqlite_autoincrement=True,
+)
+
 class_changes = sa.Table(
     "class_changes",
     metadata,
