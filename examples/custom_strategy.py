@@ -20,7 +20,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from rich.console import Console
@@ -101,11 +101,12 @@ def main() -> None:
     )
     model = LogisticRegression(max_iter=1000).fit(start_x, start_y)
     console.print(f"Test accuracy with {LABELED} labels: {model.score(test_x, test_y):.1%}")
-    for strategy, options in (
-        ("spread-margin", {"quantile": 0.2}),
-        ("margin", {}),
-        ("random", {}),
-    ):
+    tried: dict[str, dict[str, Any]] = {
+        "spread-margin": {"quantile": 0.2},
+        "margin": {},
+        "random": {},
+    }
+    for strategy, options in tried.items():
         batch = sabal.query(model, pool_x, BUDGET, strategy=strategy, random_state=SEED, **options)
         more = LogisticRegression(max_iter=1000).fit(
             np.vstack([start_x, pool_x[batch.indices]]), np.append(start_y, pool_y[batch.indices])

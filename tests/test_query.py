@@ -103,7 +103,7 @@ def test_random_asks_the_classifier_nothing():
         (lambda: sabal.query(LogisticRegression(), X, 5), "fitted"),
         (
             lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X[:, :3], 5),
-            "as the classifier was trained on",
+            "as the estimator was trained on",
         ),
         (
             lambda: sabal.query(GaussianNB().fit(X[:60], Y[:60]), X, 5, X_labeled=X[:60]),

@@ -11,11 +11,13 @@ from typing import Any
 
 from sabal.core.checks import RandomState, check_budget, generator, seed_of
 from sabal.core.memory import shown_bytes
-from sabal.errors import InputError
+from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.pools.frames import Columns, index_ids, is_table, table_arrays
 from sabal.pools.opening import PoolLike, open_pool
 from sabal.pools.pool import BYTES_PER_ITEM, ArrayPool, Part, Pool
+from sabal.predictions.calibration import rows_at
 from sabal.predictions.from_estimator import EstimatorPrediction
+from sabal.predictions.missing_labels import fitted, labels_at, split_by_labels
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy
 from sabal.strategies.registry import make_strategy, plain_options, strategies
@@ -53,7 +55,8 @@ def select(
         How many items to choose.
     pool : Pool or table, optional
         In place of arrays, a pool that is there already, for instance the outputs of
-        `sabal.models.pool_outputs`; or a table, as in `select_pool`.
+        `sabal.models.pool_outputs` or `sabal.integrations`; a dict of arrays by name; or a table,
+        as in `select_pool`.
     features : array of shape (n, d), optional
         What the model's last layer sees.
     logits, probs : array of shape (n, classes), optional
@@ -84,7 +87,7 @@ def select(
         Features of what is labelled already.
     columns : mapping, optional
         The columns of each array in a table, as in `select_pool`.
-    random_state : int or numpy.random.Generator, optional
+    random_state : int, numpy.random.Generator or numpy.random.RandomState, optional
         Decides every draw; with None a seed is drawn, and reported.
     **options
         The strategy's own options, for instance radius=0.5.
@@ -111,6 +114,10 @@ def select(
     }
     if is_table(pool):
         pool, arrays = None, _with_table(arrays, table_arrays(pool, columns))
+    elif isinstance(pool, Mapping):
+        named = {"ids" if name == "id" else name: each for name, each in pool.items()}
+        _check_array_names(named, arrays)
+        pool, arrays = None, _with_table(arrays, named)
     elif columns is not None:
         raise InputError("a table where there is `columns`", "none", "pass the table as the pool")
     if pool is None:
@@ -125,6 +132,13 @@ def select(
 def _with_table(arrays: dict[str, Any], table: dict[str, Any]) -> dict[str, Any]:
     """Return the arrays of a table and those that were given beside it, which take precedence."""
     return {**arrays, **table, **{name: each for name, each in arrays.items() if each is not None}}
+
+
+def _check_array_names(given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    for name in given:
+        if name not in known:
+            fix = did_you_mean(str(name), list(known), "leave it out")
+            raise UnknownNameError(f"arrays named {', '.join(known)}", repr(name), fix)
 
 
 def _check_alone(pool: Any, arrays: Mapping[str, Any]) -> None:
@@ -226,35 +240,50 @@ def query(
     X_pool: Any,
     budget: int,
     *,
+    y: Any = None,
     X_labeled: Any = None,
     y_labeled: Any = None,
     features: Any = None,
     labeled_features: Any = None,
+    scores: Any = None,
+    loss: str | None = None,
     strategy: str | Strategy = "sabal",
     ids: Any = None,
     random_state: RandomState = None,
     **options: Any,
 ) -> Selection:
-    """Choose `budget` rows of `X_pool` to label, with a fitted scikit-learn classifier.
+    """Choose `budget` rows of `X_pool` to label, with a scikit-learn estimator.
 
-    The prediction is `estimator.predict_proba(X_pool)`. The features are what the final step of a
-    pipeline sees, `X_pool` itself for any other classifier, or `features` when given. Sparse
-    features with many columns are projected at random to 512 (distances keep).
+    The prediction of a classifier is `predict_proba`, of one class or of several labels per item.
+    That of a regressor is `predict` with `return_std`, or the spread of an ensemble's members. The
+    features are what the final step of a pipeline sees, `X_pool` itself for any other estimator, or
+    `features` when given. Sparse features with many columns are projected at random to 512
+    (distances keep).
 
     Parameters
     ----------
-    estimator : classifier
-        A fitted classifier with `predict_proba`.
+    estimator : classifier or regressor
+        A fitted classifier with `predict_proba`; or a fitted regressor with `return_std` (Gaussian
+        process, Bayesian ridge) or with members (forest, bagging, voting).
     X_pool : array, sparse matrix or DataFrame
-        The pool, as the classifier was trained on.
+        The pool, as the estimator was trained on; with `y`, all items.
     budget : int
         How many rows to choose.
+    y : array-like, optional
+        The labels of all items, with NaN or None for those without: these are the pool, and the
+        others are what is labelled. An estimator that is not fitted is cloned and trained on them.
     X_labeled, y_labeled : optional
-        What the classifier was trained on. With them the label distribution is the prediction at a
-        temperature found by cross-validation (trained once per fold, only for strategies that use
-        it), and strategies that look at labelled items can.
+        What the estimator was trained on, without `y`. With them the label distribution is the
+        prediction at a temperature found by cross-validation (trained once per fold, only for
+        classifiers of one class and strategies that use it), and strategies that look at labelled
+        items can.
     features, labeled_features : array, optional
-        What tells items apart, where that is not what the classifier sees.
+        What tells items apart, where that is not what the estimator sees; with `y`, `features` of
+        all items.
+    scores : array of shape (n,), optional
+        As in `select`.
+    loss : {"softmax", "sigmoid", "squared"}, optional
+        What the estimator predicts, if it cannot be told from the estimator.
     strategy, ids, random_state, **options
         As in `select`.
 
@@ -264,11 +293,38 @@ def query(
         The batch; its indices are rows of `X_pool`.
     """
     make_strategy(strategy, plain_options(options))
-    said = EstimatorPrediction(estimator, X_pool, X_labeled, y_labeled, features, labeled_features)
     ids = index_ids(X_pool) if ids is None else ids
-    pool = ArrayPool(size=said.size, ids=ids, **said.arrays())
+    rows = None
+    if y is not None:
+        beside = {
+            "X_labeled": X_labeled,
+            "y_labeled": y_labeled,
+            "labeled_features": labeled_features,
+        }
+        _check_alone_with_y(beside)
+        X, rows, labeled = X_pool, *split_by_labels(X_pool, y)
+        X_pool, ids = rows_at(X, rows), rows if ids is None else rows_at(ids, rows)
+        if labeled.size:
+            X_labeled, y_labeled = rows_at(X, labeled), labels_at(y, labeled)
+        estimator = fitted(estimator, X_labeled, y_labeled)
+        if features is not None:
+            labeled_features = rows_at(features, labeled) if labeled.size else None
+            features = rows_at(features, rows)
+        scores = None if scores is None else rows_at(scores, rows)
+    said = EstimatorPrediction(
+        estimator, X_pool, X_labeled, y_labeled, features, labeled_features, loss
+    )
+    pool = ArrayPool(size=said.size, ids=ids, scores=scores, **said.arrays())
     selection = choose(pool, budget, strategy, random_state, options)
-    return replace(selection, evidence={**selection.evidence, **said.notes})
+    indices = selection.indices if rows is None else rows[selection.indices]
+    return replace(selection, indices=indices, evidence={**selection.evidence, **said.notes})
+
+
+def _check_alone_with_y(arrays: Mapping[str, Any]) -> None:
+    """Refuse what `y` says already."""
+    for name, array in arrays.items():
+        if array is not None:
+            raise InputError("labels in `y`", f"`y` and `{name}`", f"leave out {name}")
 
 
 def choose(

@@ -61,6 +61,8 @@ def test_features_logits_and_what_is_labelled(softmax):
         random_state=0,
     )
     assert batch.evidence["labeled"] == 60
+    whole = sabal.select(10, outputs, random_state=0)
+    assert whole.indices.tolist() == batch.indices.tolist()
 
 
 def test_one_pass_gives_everything_and_none_is_made_in_vain():

@@ -91,6 +91,7 @@ def test_features_logits_and_what_is_labelled(trainer):
         random_state=0,
     )
     assert batch.evidence["labeled"] == 20
+    assert sabal.select(5, outputs, random_state=0).indices.tolist() == batch.indices.tolist()
     assert len(set(batch.indices.tolist())) == 5
 
 

@@ -25,7 +25,7 @@ LARGEST_NUMBER = 1e100  # largest value of an option: products with anything in 
 LARGEST_WHOLE = 2**53  # largest option that is a count: floats above it skip whole numbers
 LARGEST_SQUARE = 1e280  # largest squared length of an atom: above it, sums overflow float64
 
-RandomState = int | np.random.Generator | None
+RandomState = int | np.random.Generator | np.random.RandomState | None
 """What a caller may pass as `random_state`."""
 
 MAX_SEED = 2**63 - 1
@@ -300,19 +300,24 @@ def generator(random_state: RandomState) -> np.random.Generator:
     return np.random.default_rng(seed_of(random_state))
 
 
-def seed_of(random_state: RandomState) -> int | None:
+def seed_of(random_state: Any) -> int | None:
     """Return the seed behind `random_state`: a new one for None, None for a generator.
 
-    Drawing it here rather than inside NumPy lets a result name the seed that repeats it.
+    A `RandomState` of NumPy, or the module `numpy.random` for the global one, as in scikit-learn,
+    draws the seed. Drawing it here rather than inside NumPy lets a result name the seed that
+    repeats it.
     """
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint32)[0])
     if isinstance(random_state, np.random.Generator):
         return None
+    if random_state is np.random or isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
     whole = isinstance(random_state, int | np.integer) and not isinstance(random_state, bool)
     if not whole or not 0 <= random_state <= MAX_SEED:
         raise InputError(
-            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or None",
+            "`random_state` as an integer from 0 to 2**63 - 1, a numpy.random.Generator or "
+            "RandomState, or None",
             shown(random_state),
             "pass for instance random_state=0",
         )

@@ -1,11 +1,13 @@
-"""Predictions of a fitted scikit-learn classifier for a pool."""
+"""Predictions of a fitted scikit-learn estimator for a pool."""
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from sabal.core.checks import check_choice
 from sabal.errors import InputError
 from sabal.predictions.calibration import (
     apply_temperature,
@@ -13,17 +15,25 @@ from sabal.predictions.calibration import (
     cross_validated_temperature,
 )
 from sabal.predictions.softmax import log_probs_of
+from sabal.predictions.spread import means_and_variances
 
 DENSE_COLUMNS = 2048
 """Sparse features with more columns are projected rather than converted to dense."""
 
 PROJECTED_COLUMNS = 512
 
+LOSSES = ("softmax", "sigmoid", "squared")
+
 
 class EstimatorPrediction:
-    """The arrays of a pool that a classifier predicts, each computed on first use.
+    """The arrays of a pool that an estimator predicts, each computed on first use.
 
     The parameters are those of `sabal.query`. `notes` is filled as arrays are computed.
+
+    Attributes
+    ----------
+    loss : str
+        What the estimator predicts: one class, several labels, or numbers.
     """
 
     def __init__(
@@ -34,9 +44,13 @@ class EstimatorPrediction:
         y_labeled: Any,
         features: Any,
         labeled_features: Any,
+        loss: str | None = None,
     ) -> None:
         check_instance(estimator)
-        _check_classifier(estimator)
+        estimator = getattr(estimator, "best_estimator_", estimator)  # of a search
+        self.loss = _loss_of(estimator) if loss is None else check_choice(loss, "loss", LOSSES)
+        if self.loss != "squared":
+            _check_classifier(estimator)
         if (X_labeled is None) != (y_labeled is None):
             raise InputError(
                 "X_labeled and y_labeled together", "one without the other", "pass both or none"
@@ -49,9 +63,10 @@ class EstimatorPrediction:
             )
         self.estimator, self.X_pool = estimator, X_pool
         self.X_labeled, self.y_labeled = X_labeled, y_labeled
-        self.features, self.labeled_features = features, labeled_features
         self.columns = _Columns(estimator, features is None)
-        self.size = _rows(X_pool)
+        self.features = self.columns.dense(features)
+        self.labeled_features = self.columns.dense(labeled_features)
+        self.size = rows_of(X_pool)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -60,18 +75,26 @@ class EstimatorPrediction:
 
     def arrays(self) -> dict[str, Any]:
         """Return the arrays of the pool, or functions that compute them."""
-        found: dict[str, Any] = {"features": self.features, "probs": self._probs}
+        found: dict[str, Any] = {"features": self.features, "loss": self.loss}
         if self.features is None:
             found["features"] = lambda: self.columns.of(self.X_pool)
+        if self.loss == "squared":
+            found |= {"means": lambda: self._moments[0], "variances": lambda: self._moments[1]}
+        else:
+            found["probs"] = self._probs
         labeled: Any = self.labeled_features
         if self.X_labeled is not None:
-            found["label_probs"] = self._label_probs
+            if self.loss == "softmax":
+                found["label_probs"] = self._label_probs
             if self.features is None:
                 labeled = self._labeled_columns
         return {**found, "labeled_features": labeled}
 
     def _probs(self) -> np.ndarray:
-        return _predict(self.estimator, self.X_pool)
+        probs = _call_checked(self.estimator.predict_proba, self.X_pool)
+        if isinstance(probs, list):
+            return _rates(probs, self.estimator.classes_)
+        return np.asarray(probs)
 
     def _label_probs(self) -> np.ndarray:
         temperature = cross_validated_temperature(self.estimator, self.X_labeled, self.y_labeled)
@@ -81,13 +104,68 @@ class EstimatorPrediction:
     def _labeled_columns(self) -> np.ndarray:
         return self.columns.of(self.X_labeled)
 
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """The mean and the variance of every prediction of a regressor."""
+        steps = self.columns.before_last_of(self.estimator)
+        X = self.X_pool if steps is None else _call_checked(steps.transform, self.X_pool)
+        return _call_checked(lambda rows: means_and_variances(last_step(self.estimator), rows), X)
+
+
+def last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline, or the estimator itself."""
+    from sklearn.pipeline import Pipeline
+
+    return last_step(estimator[-1]) if isinstance(estimator, Pipeline) else estimator
+
+
+def _loss_of(estimator: Any) -> str:
+    """Return what an estimator predicts, as far as it says so itself."""
+    if _is_regressor(estimator):
+        return "squared"
+    last = last_step(estimator)
+    several = (
+        isinstance(getattr(last, "classes_", None), list)  # forests, neighbours, MultiOutput
+        or getattr(last, "multilabel_", False)  # OneVsRestClassifier
+        or hasattr(last, "order_")  # ClassifierChain
+        or (getattr(last, "out_activation_", "") == "logistic" and last.n_outputs_ > 1)  # MLP
+    )
+    return "sigmoid" if several else "softmax"
+
+
+def _is_regressor(estimator: Any) -> bool:
+    from sklearn.base import is_regressor
+
+    if hasattr(estimator, "__sklearn_tags__"):
+        return bool(is_regressor(estimator))
+    # Releases of scikit-learn before 1.6, and estimators of other packages.
+    return getattr(estimator, "_estimator_type", None) == "regressor"
+
+
+def _rates(probs: list[Any], classes: list[Any]) -> np.ndarray:
+    """Return the probability of each label, from a prediction per output of 0 or 1."""
+    columns = []
+    for output, (probs_NC, classes_C) in enumerate(zip(probs, classes, strict=True)):
+        names = np.asarray(classes_C)
+        if names.dtype.kind not in "biuf" or not np.isin(names, (0, 1)).all():
+            raise InputError(
+                "a classifier of one class per item, or of labels that are 0 or 1",
+                f"output {output} of {len(probs)} with the classes {names.tolist()}",
+                "choose for one output at a time",
+            )
+        # A label that has always been the same so far has a single column.
+        probs_NC = np.asarray(probs_NC)
+        found = [probs_NC[:, k] for k, name in enumerate(names) if name == 1]
+        columns.append(found[0] if found else np.zeros(len(probs_NC)))
+    return np.stack(columns, axis=1)
+
 
 def _check_classifier(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
         calibrate = "wrap it in sklearn.calibration.CalibratedClassifierCV"
         arrays = "use sabal.select with the features and predictions of your model"
         raise InputError(
-            "a scikit-learn classifier with predict_proba",
+            "a scikit-learn classifier with predict_proba, or a regressor",
             type(estimator).__name__,
             calibrate if hasattr(estimator, "decision_function") else arrays,
         )
@@ -97,30 +175,35 @@ class _Columns:
     """The input of an estimator's last step as a dense array."""
 
     def __init__(self, estimator: Any, wanted: bool) -> None:
+        self.before_last = self.before_last_of(estimator) if wanted else None
+        self.notes: dict[str, Any] = {}
+
+    @staticmethod
+    def before_last_of(estimator: Any) -> Any:
+        """Return the steps of a pipeline before its last; None if there are none."""
         from sklearn.pipeline import Pipeline
 
-        self.before_last = (
-            estimator[:-1]
-            if wanted and isinstance(estimator, Pipeline) and len(estimator) > 1
-            else None
-        )
-        self.notes: dict[str, Any] = {}
+        several = isinstance(estimator, Pipeline) and len(estimator) > 1
+        return estimator[:-1] if several else None
 
     def of(self, X: Any) -> np.ndarray:
         """Return the columns of some rows."""
         seen = X if self.before_last is None else _call_checked(self.before_last.transform, X)
         if hasattr(seen, "tocsr"):
-            return self._dense(seen.tocsr())
+            return self.dense(seen)
         try:
             return np.asarray(seen, dtype=np.float64 if not _is_float32(seen) else np.float32)
         except (TypeError, ValueError):
             raise InputError(
-                "numbers as the input of the classifier's last step",
+                "numbers as the input of the estimator's last step",
                 "values that are not numeric",
                 "pass features= with one numeric row per item",
             ) from None
 
-    def _dense(self, matrix: Any) -> np.ndarray:
+    def dense(self, matrix: Any) -> Any:
+        """Return a sparse matrix as an array of at most `DENSE_COLUMNS`, all else as it is."""
+        if not hasattr(matrix, "tocsr"):
+            return matrix
         if matrix.shape[1] <= DENSE_COLUMNS:
             return np.asarray(matrix.toarray())
         from sklearn.random_projection import SparseRandomProjection
@@ -128,18 +211,7 @@ class _Columns:
         # A fixed seed, so that pool and labelled items share one projection.
         projection = SparseRandomProjection(PROJECTED_COLUMNS, dense_output=True, random_state=0)
         self.notes["features_projected_from"] = matrix.shape[1]
-        return np.asarray(projection.fit_transform(matrix))
-
-
-def _predict(estimator: Any, X: Any) -> np.ndarray:
-    probs = _call_checked(estimator.predict_proba, X)
-    if isinstance(probs, list):
-        raise InputError(
-            "a classifier of one label per item",
-            f"predictions for {len(probs)} outputs",
-            "choose for one output at a time",
-        )
-    return np.asarray(probs)
+        return np.asarray(projection.fit_transform(matrix.tocsr()))
 
 
 def _call_checked(call: Any, X: Any) -> Any:
@@ -148,17 +220,20 @@ def _call_checked(call: Any, X: Any) -> Any:
 
     try:
         return call(X)
+    except InputError:
+        raise
     except NotFittedError as error:
-        raise InputError("a fitted classifier", str(error), "call fit first") from None
+        raise InputError("a fitted estimator", str(error), "call fit first") from None
     except ValueError as error:
         # Only the first line: scikit-learn adds long advice, or the whole array.
         reason = str(error).splitlines()[0][:200]
         raise InputError(
-            "`X_pool` as the classifier was trained on", reason, "pass the same columns"
+            "`X_pool` as the estimator was trained on", reason, "pass the same columns"
         ) from None
 
 
-def _rows(X: Any) -> int:
+def rows_of(X: Any) -> int:
+    """Return the number of rows of an array, a sparse matrix, a frame or a list."""
     shape = getattr(X, "shape", None)
     if shape:
         return int(shape[0])
