@@ -95,7 +95,6 @@ CASES = {
     "refit that is no flag": {"features": F, "refit": 1},
     "a negative seed": {"features": F, "random_state": -1},
     "a seed that is a word": {"features": F, "random_state": "lucky"},
-    "an old generator": {"features": F, "random_state": np.random.RandomState(0)},
     "iht of 0 iterations": {"features": F, "probs": P, "strategy": "sabal-iht", "iterations": 0},
     "unknown prox": {"features": F, "probs": P, "strategy": "sabal-iht", "prox": "soft"},
     "gradient atoms without features": {"probs": P, "atoms": "gradient"},
