@@ -54,6 +54,46 @@ FREE = tuple(
 )
 """Both solvers in scale-free units, the default of these strategies."""
 
+
+def _paper_candidate(solver: str, name: str, **options: Any) -> Configuration:
+    """Return a candidate for the defaults of a solver, all in scale-free units."""
+    whole = {"alpha": 1.0, "beta": 1.0, **options}
+    return Configuration(
+        name=f"{solver}-{name}", strategy=f"sabal-{solver}", role="candidate", options=whole
+    )
+
+
+PAPER_CANDIDATES = tuple(
+    _paper_candidate(solver, name, **options)
+    for solver in ("greedy", "iht")
+    for name, options in (
+        *((f"a{alpha:g}", {"alpha": alpha}) for alpha in (3.0, 10.0, 30.0)),
+        *(
+            (f"a{alpha:g}-c{multiple}", {"alpha": alpha, "candidates": multiple})
+            for multiple in (10, 3)
+            for alpha in (1.0, 3.0, 10.0, 30.0)
+        ),
+        *(
+            (f"a3-c10-beta{beta:g}", {"alpha": 3.0, "candidates": 10, "beta": beta})
+            for beta in (0.1, 3.0)
+        ),
+        ("margin-a1", {"uncertainty": "margin"}),
+        ("margin-a3", {"uncertainty": "margin", "alpha": 3.0}),
+        ("margin-a1-c10", {"uncertainty": "margin", "candidates": 10}),
+        ("margin-a3-c10", {"uncertainty": "margin", "alpha": 3.0, "candidates": 10}),
+        ("margin-a3-c3", {"uncertainty": "margin", "alpha": 3.0, "candidates": 3}),
+    )
+) + tuple(
+    _paper_candidate("greedy", f"first-order{name}", score="first-order", refresh=1, **options)
+    for name, options in (
+        ("-a1", {}),
+        ("-a1-c10", {"candidates": 10}),
+        ("-a1-c3", {"candidates": 3}),
+        ("-a0-c10", {"alpha": 0.0, "candidates": 10}),
+    )
+)
+"""Candidates for the defaults of `sabal-greedy` and `sabal-iht`."""
+
 SABAL = Configuration(name=DEFAULT, strategy="sabal", role="sabal")
 
 
@@ -116,4 +156,12 @@ CANDIDATES = (
 
 ORACLE = OracleConfiguration(name="oracle", strategy="oracle", role="oracle")
 
-CONFIGURATIONS = (*BASELINES, SABAL, *PAPER, *FREE, *CANDIDATES, ORACLE)
+CONFIGURATIONS = (
+    *BASELINES,
+    SABAL,
+    *PAPER,
+    *FREE,
+    *PAPER_CANDIDATES,
+    *CANDIDATES,
+    ORACLE,
+)
