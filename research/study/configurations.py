@@ -77,11 +77,20 @@ PAPER_CANDIDATES = tuple(
             (f"a3-c10-beta{beta:g}", {"alpha": 3.0, "candidates": 10, "beta": beta})
             for beta in (0.1, 3.0)
         ),
-        ("margin-a1", {"uncertainty": "margin"}),
-        ("margin-a3", {"uncertainty": "margin", "alpha": 3.0}),
-        ("margin-a1-c10", {"uncertainty": "margin", "candidates": 10}),
-        ("margin-a3-c10", {"uncertainty": "margin", "alpha": 3.0, "candidates": 10}),
-        ("margin-a3-c3", {"uncertainty": "margin", "alpha": 3.0, "candidates": 3}),
+        *(
+            (f"margin-a{alpha:g}", {"uncertainty": "margin", "alpha": alpha})
+            for alpha in (0.3, 1.0, 3.0, 10.0)
+        ),
+        *(
+            (
+                f"margin-a{alpha:g}-c{multiple}",
+                {"uncertainty": "margin", "alpha": alpha, "candidates": multiple},
+            )
+            for multiple in (10, 3)
+            for alpha in (1.0, 3.0, 10.0)
+        ),
+        ("margin-a1-beta0.3", {"uncertainty": "margin", "beta": 0.3}),
+        ("margin-a1-beta3", {"uncertainty": "margin", "beta": 3.0}),
     )
 ) + tuple(
     _paper_candidate("greedy", f"first-order{name}", score="first-order", refresh=1, **options)
@@ -90,6 +99,9 @@ PAPER_CANDIDATES = tuple(
         ("-a1-c10", {"candidates": 10}),
         ("-a1-c3", {"candidates": 3}),
         ("-a0-c10", {"alpha": 0.0, "candidates": 10}),
+        ("-margin-a1", {"uncertainty": "margin"}),
+        ("-margin-a1-c10", {"uncertainty": "margin", "candidates": 10}),
+        ("-margin-a3-c10", {"uncertainty": "margin", "alpha": 3.0, "candidates": 10}),
     )
 )
 """Candidates for the defaults of `sabal-greedy` and `sabal-iht`."""
