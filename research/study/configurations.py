@@ -48,18 +48,43 @@ PAPER = tuple(
 )
 """Both solvers with the printed settings, corrected and as printed."""
 
+_FORMER: dict[str, Any] = {"uncertainty": "variance", "alpha": 1.0, "beta": 1.0}
+
 FREE = tuple(
-    Configuration(name=name, strategy=strategy, role="paper")
+    Configuration(
+        name=name,
+        strategy=strategy,
+        role="paper",
+        options=_FORMER,
+        # This uncertainty was the default when these runs were made.
+        recorded_options={"uncertainty": None},
+    )
     for name, strategy in (("greedy-free", "sabal-greedy"), ("iht-free", "sabal-iht"))
 )
-"""Both solvers in scale-free units, the default of these strategies."""
+"""Both solvers in scale-free units with the variance of the atoms, their former defaults."""
+
+DEFAULTS = tuple(
+    Configuration(
+        name=f"{solver}-default",
+        strategy=f"sabal-{solver}",
+        role="paper",
+        recorded_options={"uncertainty": "margin"},
+    )
+    for solver in ("greedy", "iht")
+)
+"""Both solvers without options."""
 
 
 def _paper_candidate(solver: str, name: str, **options: Any) -> Configuration:
     """Return a candidate for the defaults of a solver, all in scale-free units."""
-    whole = {"alpha": 1.0, "beta": 1.0, **options}
+    whole = {"uncertainty": "variance", "alpha": 1.0, "beta": 1.0, **options}
     return Configuration(
-        name=f"{solver}-{name}", strategy=f"sabal-{solver}", role="candidate", options=whole
+        name=f"{solver}-{name}",
+        strategy=f"sabal-{solver}",
+        role="candidate",
+        options=whole,
+        # This uncertainty was the default when these runs were made.
+        recorded_options={"uncertainty": None} if whole["uncertainty"] == "variance" else {},
     )
 
 
@@ -173,6 +198,7 @@ CONFIGURATIONS = (
     SABAL,
     *PAPER,
     *FREE,
+    *DEFAULTS,
     *PAPER_CANDIDATES,
     *CANDIDATES,
     ORACLE,

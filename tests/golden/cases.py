@@ -97,15 +97,20 @@ def requests():
     """(key, strategy, options): every strategy, and those variants that take another path."""
     yield from ((f"sabal-kernel/{atoms}", "sabal-kernel", {"atoms": atoms}) for atoms in KERNEL)
     plain = (
-        "sabal sabal-greedy sabal-iht random entropy margin least-confidence bald power-bald "
+        "sabal random entropy margin least-confidence bald power-bald "
         "batchbald bayesian-coreset kcenter badge bait typiclust cluster-margin "
         "uncertainty-herding max-herding prob-cover drop-query"
     )
     yield from ((name, name, {}) for name in plain.split())
+    # Recorded when the variance of the atoms was the default uncertainty.
+    variance = {"uncertainty": "variance", "alpha": 1.0}
+    for name in ("sabal-greedy", "sabal-iht"):
+        yield name, name, variance
+        yield f"{name}/default", name, {}
     yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5}
     literal = {"scale": "literal", "alpha": 0.5, "beta": 0.1}
     corrected = {**literal, "score": "optimal-step", "refresh": "auto"}
     yield "sabal-greedy/literal", "sabal-greedy", corrected
-    yield "sabal-greedy/printed", "sabal-greedy", {"score": "first-order", "refresh": 1}
-    yield "sabal-greedy/candidates", "sabal-greedy", {"candidates": 10, "refit": True}
+    yield "sabal-greedy/printed", "sabal-greedy", {**variance, "score": "first-order", "refresh": 1}
+    yield "sabal-greedy/candidates", "sabal-greedy", {**variance, "candidates": 10, "refit": True}
     yield "sabal-iht/literal", "sabal-iht", {"scale": "literal", "prox": "appendix"}

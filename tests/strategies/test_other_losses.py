@@ -250,7 +250,7 @@ def test_atoms_that_vanish_are_said(loss):
     pool = pool_of(loss)
     del pool["label_probs" if loss == "sigmoid" else "label_means"]
     with pytest.warns(sabal.SabalWarning, match="atoms vanish"):
-        selection = sabal.select(6, **pool, strategy="sabal-greedy")
+        selection = sabal.select(6, **pool, strategy="sabal-greedy", uncertainty="variance")
     h = reference.with_constant(pool["features"], True)
     p = pool.get("probs")
     spread = pool["variances"] if p is None else p * (1 - p)
