@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from research.reproduce.preset import both_ways, printed
@@ -75,59 +76,66 @@ DEFAULTS = tuple(
 """Both solvers without options."""
 
 
-def _paper_candidate(solver: str, name: str, **options: Any) -> Configuration:
+def _paper_candidate(
+    solver: str,
+    alpha: float,
+    candidates: int | None = None,
+    *,
+    beta: float = 1.0,
+    uncertainty: str = "variance",
+    **more: Any,
+) -> Configuration:
     """Return a candidate for the defaults of a solver, all in scale-free units."""
-    whole = {"uncertainty": "variance", "alpha": 1.0, "beta": 1.0, **options}
+    options = {"uncertainty": uncertainty, "alpha": alpha, "beta": beta, **more}
+    name = f"a{alpha:g}" if uncertainty == "variance" else f"{uncertainty}-a{alpha:g}"
+    if more:
+        name = f"{more['score']}-{name}"
+    if candidates is not None:
+        name, options["candidates"] = f"{name}-c{candidates}", candidates
+    if beta != 1.0:
+        name = f"{name}-beta{beta:g}"
     return Configuration(
         name=f"{solver}-{name}",
         strategy=f"sabal-{solver}",
         role="candidate",
-        options=whole,
+        options=options,
         # This uncertainty was the default when these runs were made.
-        recorded_options={"uncertainty": None} if whole["uncertainty"] == "variance" else {},
+        recorded_options={"uncertainty": None} if uncertainty == "variance" else {},
     )
 
 
-PAPER_CANDIDATES = tuple(
-    _paper_candidate(solver, name, **options)
-    for solver in ("greedy", "iht")
-    for name, options in (
-        *((f"a{alpha:g}", {"alpha": alpha}) for alpha in (3.0, 10.0, 30.0)),
-        *(
-            (f"a{alpha:g}-c{multiple}", {"alpha": alpha, "candidates": multiple})
-            for multiple in (10, 3)
-            for alpha in (1.0, 3.0, 10.0, 30.0)
-        ),
-        *(
-            (f"a3-c10-beta{beta:g}", {"alpha": 3.0, "candidates": 10, "beta": beta})
-            for beta in (0.1, 3.0)
-        ),
-        *(
-            (f"margin-a{alpha:g}", {"uncertainty": "margin", "alpha": alpha})
-            for alpha in (0.3, 1.0, 3.0, 10.0)
-        ),
-        *(
-            (
-                f"margin-a{alpha:g}-c{multiple}",
-                {"uncertainty": "margin", "alpha": alpha, "candidates": multiple},
-            )
-            for multiple in (10, 3)
-            for alpha in (1.0, 3.0, 10.0)
-        ),
-        ("margin-a1-beta0.3", {"uncertainty": "margin", "beta": 0.3}),
-        ("margin-a1-beta3", {"uncertainty": "margin", "beta": 3.0}),
-    )
-) + tuple(
-    _paper_candidate("greedy", f"first-order{name}", score="first-order", refresh=1, **options)
-    for name, options in (
-        ("-a1", {}),
-        ("-a1-c10", {"candidates": 10}),
-        ("-a1-c3", {"candidates": 3}),
-        ("-a0-c10", {"alpha": 0.0, "candidates": 10}),
-        ("-margin-a1", {"uncertainty": "margin"}),
-        ("-margin-a1-c10", {"uncertainty": "margin", "candidates": 10}),
-        ("-margin-a3-c10", {"uncertainty": "margin", "alpha": 3.0, "candidates": 10}),
-    )
+def _paper_candidates(solver: str) -> Iterator[Configuration]:
+    for multiple in (None, 10, 3):
+        for alpha in (1.0, 3.0, 10.0, 30.0):
+            # alpha = 1 with all candidates is `greedy-free` or `iht-free`.
+            if alpha > 1.0 or multiple is not None:
+                yield _paper_candidate(solver, alpha, multiple)
+        for alpha in (0.3, 1.0, 3.0, 10.0):
+            if alpha >= 1.0 or multiple is None:
+                yield _paper_candidate(solver, alpha, multiple, uncertainty="margin")
+    for beta in (0.1, 3.0):
+        yield _paper_candidate(solver, 3.0, 10, beta=beta)
+    for beta in (0.3, 3.0):
+        yield _paper_candidate(solver, 1.0, beta=beta, uncertainty="margin")
+
+
+_PRINTED: dict[str, Any] = {"score": "first-order", "refresh": 1}
+
+PAPER_CANDIDATES = (
+    *_paper_candidates("greedy"),
+    *_paper_candidates("iht"),
+    *(
+        _paper_candidate("greedy", alpha, multiple, uncertainty=uncertainty, **_PRINTED)
+        for uncertainty, alpha, multiple in (
+            ("variance", 1.0, None),
+            ("variance", 1.0, 10),
+            ("variance", 1.0, 3),
+            ("variance", 0.0, 10),
+            ("margin", 1.0, None),
+            ("margin", 1.0, 10),
+            ("margin", 3.0, 10),
+        )
+    ),
 )
 """Candidates for the defaults of `sabal-greedy` and `sabal-iht`."""
 
