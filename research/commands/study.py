@@ -70,6 +70,10 @@ def study(
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Folder for study.md and study/.")
     ] = Path("docs/results"),
+    fill: Annotated[
+        list[Path] | None,
+        typer.Option(help="A page whose blocks are written from the results. Repeatable."),
+    ] = None,
     report: Annotated[
         bool, typer.Option("--report", help="Run nothing; write the report of these again.")
     ] = False,
@@ -83,11 +87,13 @@ def study(
     Every finished run is a line of OUT/study/runs.csv: the same command continues where it stopped,
     and repeats nothing. The report OUT/study.md and its plots cover all runs in that file; with
     `--report`, those of the named tasks and configurations. A task whose data set is unavailable
-    is left out, and reported.
+    is left out, and reported. Pages with a block of the study (README.md, docs/strategies.md) are
+    brought up to date with `--fill`.
 
     Example: `python -m research study --tasks "digits-*" --configurations margin,sabal --seeds 3`
     """
     from research.study.configurations import CONFIGURATIONS
+    from research.study.filled_blocks import blocks_of, fill_blocks
     from research.study.planning import open_runs, parse_shard, planned, shard_of
     from research.study.report_page import FOLDER, ReportScope, write_report
     from research.study.run_records import RUNS_FILE, read_results
@@ -127,7 +133,10 @@ def study(
     scope = ReportScope(
         tasks=chosen_tasks, configurations=compared, held_out=HELD_OUT, origin=origin
     )
-    _print(write_report(results, scope, out), out / "study.md", as_json)
+    findings = write_report(results, scope, out)
+    for page in fill or []:
+        fill_blocks(page, blocks_of(findings))
+    _print(findings, out / "study.md", as_json)
     if outcome is not None and outcome.failed:
         raise typer.Exit(1)
 

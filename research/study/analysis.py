@@ -3,12 +3,12 @@
 All comparisons are by area under the learning curve and paired by seed: runs of one task and seed
 share their data, their initial labels and the seeds of their learner. "Better" and "worse" mean
 that the 95 % interval of a paired difference (Student's t, `curves.interval`) excludes zero. There
-is no correction for multiple comparisons.
+is no correction for multiple comparisons here; `scopes` has intervals that allow for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,14 +26,30 @@ def areas_of(
     results: StudyResults, tasks: Sequence[StudyTask], configurations: Sequence[Configuration]
 ) -> Areas:
     """Return the area of every run; tasks and configurations without runs are left out."""
-    areas: Areas = {}
+    return _values_of(results, tasks, configurations, lambda record: record.auc)
+
+
+def finals_of(
+    results: StudyResults, tasks: Sequence[StudyTask], configurations: Sequence[Configuration]
+) -> Areas:
+    """Return the final accuracy of every run, in the same form."""
+    return _values_of(results, tasks, configurations, lambda record: record.final)
+
+
+def _values_of(
+    results: StudyResults,
+    tasks: Sequence[StudyTask],
+    configurations: Sequence[Configuration],
+    value: Callable[[RunRecord], float],
+) -> Areas:
+    values: Areas = {}
     for task in tasks:
         for each in configurations:
             runs = results.of(task, each)
             if runs:
-                found = {seed: record.auc for seed, record in runs.items()}
-                areas.setdefault(task.name, {})[each.name] = found
-    return areas
+                found = {seed: value(record) for seed, record in runs.items()}
+                values.setdefault(task.name, {})[each.name] = found
+    return values
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,10 @@ from research.study.analysis import (
 )
 from research.study.configurations import DEFAULT
 from research.study.definitions import Configuration, StudyTask, digest_of
+from research.study.goals import Goal, goals_of, seed_goal
+from research.study.planning import seeds_by_time
 from research.study.run_records import StudyResults
+from research.study.scopes import ScopeFigures, scope_figures, task_scopes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,10 @@ class Findings:
         The tables of the tasks. Held-out and diagnostic tasks do not count in the attributes below.
     known : ConfigurationRanking
         The ranking of the baselines and `sabal`.
+    scopes : dict of str to ScopeFigures
+        Figures of these for all tasks, each family, large batches, and held-out tasks.
+    goals : list of Goal
+        The goals of the default, with their figures.
     by_batch : dict of int to ConfigurationRanking
         The same for the tasks of each batch size.
     paper, candidates : ConfigurationRanking
@@ -52,6 +59,8 @@ class Findings:
     held_out: list[TaskTable]
     diagnostic: list[TaskTable]
     known: ConfigurationRanking
+    scopes: dict[str, ScopeFigures]
+    goals: list[Goal]
     by_batch: dict[int, ConfigurationRanking]
     paper: ConfigurationRanking
     effects: list[Effect]
@@ -69,8 +78,9 @@ class Findings:
         return [*self.ranked, *self.held_out, *self.diagnostic]
 
     def document(self) -> dict[str, Any]:
-        """Return the findings in a form that JSON can represent."""
-        return {**asdict(self), "wins": self.wins.tolist()}
+        """Return the findings in a form that JSON can represent: null for what is infinite."""
+        whole: dict[str, Any] = _finite({**asdict(self), "wins": self.wins.tolist()})
+        return whole
 
     def worse_than_best(self, tables: Sequence[TaskTable]) -> list[TaskTable]:
         """Return the tasks on which `sabal` is worse than the best baseline."""
@@ -97,6 +107,7 @@ def find(
     diagnostic = [task.name for task in tasks if task.family == "diagnostic"]
     ranked = [task for task in tasks if task.name not in (*held_out, *diagnostic)]
     # What knows the labels is no rival.
+    oracle = next((each for each in configurations if each.role == "oracle"), None)
     configurations = [each for each in configurations if each.role != "oracle"]
     names = [task.name for task in ranked]
     areas = areas_of(results, ranked, configurations)
@@ -114,11 +125,16 @@ def find(
     for record in results.stale:
         key = f"{record.task}/{record.configuration}"
         stale[key] = stale.get(key, 0) + 1
+    scopes = scope_figures(
+        results, tasks, held_out, [each for each in everywhere if each.name in firm], oracle
+    )
     return Findings(
         ranked=[table for name in names if (table := tables[name]) is not None],
         held_out=[t for name, t in tables.items() if t is not None and name in held_out],
         diagnostic=[t for name, t in tables.items() if t is not None and name in diagnostic],
         known=ranking(areas, names, firm),
+        scopes=scopes,
+        goals=_goals(results, tasks, configurations, held_out, scopes),
         by_batch={
             size: ranking(areas, [task.name for task in ranked if task.batch == size], firm)
             for size in sorted({task.batch for task in ranked})
@@ -135,6 +151,35 @@ def find(
         stale=stale,
         bad=results.bad,
     )
+
+
+def _goals(
+    results: StudyResults,
+    tasks: Sequence[StudyTask],
+    configurations: Sequence[Configuration],
+    held_out: Sequence[str],
+    scopes: dict[str, ScopeFigures],
+) -> list[Goal]:
+    """Return the goals, last of all the number of seeds."""
+    default = next((each for each in configurations if each.name == DEFAULT), None)
+    if default is None:
+        return []
+    rule = seeds_by_time(tasks, configurations, results)
+    chosen = task_scopes(tasks, held_out)
+    seeds = [
+        seed_goal(scopes[title], chosen[title], lambda task: rule(task, default))
+        for title in ("all", "held out")
+        if title in scopes
+    ]
+    return [*goals_of(scopes), *seeds]
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _often_run(names: Sequence[str], areas: Areas) -> list[str]:

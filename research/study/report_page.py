@@ -8,7 +8,7 @@ from pathlib import Path
 
 from research.study.analysis import ConfigurationRanking, TaskTable
 from research.study.configurations import CHANCE, DEFAULT
-from research.study.definitions import HARNESS, Configuration, StudyTask
+from research.study.definitions import FAMILIES, HARNESS, Configuration, StudyTask
 from research.study.findings import Findings, find
 from research.study.report_lines import (
     as_table,
@@ -18,11 +18,22 @@ from research.study.report_lines import (
     verdict_lines,
 )
 from research.study.run_records import RUNS_FILE, StudyResults
-from research.study.study_plots import draw_ranks, draw_small_curves, draw_wins
+from research.study.scope_lines import (
+    behind_lines,
+    goal_lines,
+    lead_lines,
+    oracle_lines,
+    rank_lines,
+    saved_lines,
+)
+from research.study.study_plots import draw_ranks, draw_saved, draw_small_curves, draw_wins
 from sabal.core.files import make_folder, write_text_whole
 
 FOLDER = "study"
 """The folder next to study.md with the runs, the tables of the tasks and the plots."""
+
+CURVES = ("baseline", "sabal", "oracle")
+"""Roles whose learning curves are drawn."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +83,16 @@ def _draw(results: StudyResults, findings: Findings, scope: ReportScope, folder:
         drawn.add("wins")
     run = {table.task for table in findings.tables}
     tasks = [task for task in scope.tasks if task.name in run]
-    known = [each for each in scope.configurations if each.role != "candidate"]
-    if tasks:
-        draw_small_curves(results, tasks, known, scope.held_out, folder / "curves.png")
-        drawn.add("curves")
+    known = [each for each in scope.configurations if each.role in CURVES]
+    for family in FAMILIES:
+        shown = [task for task in tasks if task.family == family]
+        if shown:
+            name = f"curves-{family}"
+            draw_small_curves(results, shown, known, scope.held_out, folder / f"{name}.png")
+            drawn.add(name)
+    if findings.scopes:
+        draw_saved(findings.scopes, folder / "saved.png")
+        drawn.add("saved")
     return drawn
 
 
@@ -96,6 +113,11 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         "## In short",
         "",
         *verdict_lines(findings),
+        "## Labels saved",
+        "",
+        *saved_lines(findings.scopes),
+        *_plot("saved", "Share of labels needed, by strategy", plots),
+        *_scope_sections(findings),
         "## Mean ranks",
         "",
         *_ranking_lines(findings.known, findings),
@@ -126,9 +148,33 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         *_aside_lines(findings),
         "## Learning curves",
         "",
-        *_plot("curves", "Learning curves of every task", plots),
+        *(
+            line
+            for family, title in FAMILIES.items()
+            for line in _plot(f"curves-{family}", f"Learning curves: {title}", plots)
+        ),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _scope_sections(findings: Findings) -> list[str]:
+    """Return goals, ranks, leads and the oracle, for all tasks and parts of them."""
+    scopes = findings.scopes
+    if not scopes:
+        return []
+    return [
+        "## Goals",
+        "",
+        f"What `{DEFAULT}` with no options should reach, and what was measured.",
+        "",
+        *goal_lines(findings.goals),
+        "## By family of tasks",
+        "",
+        *rank_lines(scopes),
+        *lead_lines(scopes),
+        *behind_lines(scopes),
+        *oracle_lines(scopes),
+    ]
 
 
 def _aside_lines(findings: Findings) -> list[str]:

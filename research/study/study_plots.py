@@ -12,11 +12,15 @@ from research.study.analysis import ConfigurationRanking
 from research.study.configurations import CHANCE, DEFAULT
 from research.study.definitions import Configuration, StudyTask
 from research.study.run_records import RunRecord, StudyResults
+from research.study.scopes import ORACLE, ScopeFigures
 from sabal.core.files import write_whole
 from sabal.simulate.curves import Point, mean_curve
 
 COLOUR = "#2a7f62"
 OTHERS = "#9aa5b1"
+MAX_SHOWN = 115.0
+"""The right edge of shares of labels, in percent."""
+
 ACROSS = 4
 """Panels in a row of learning curves."""
 
@@ -59,6 +63,36 @@ def draw_wins(names: Sequence[str], wins: np.ndarray, title: str, path: Path) ->
                 axes.text(j, i, str(wins[i, j]), ha="center", va="center", color=shade, fontsize=7)
     axes.set_title(title, fontsize=10)
     return _saved(figure, path)
+
+
+def draw_saved(scopes: dict[str, ScopeFigures], path: Path) -> Path:
+    """Plot the median share of labels to reach the final accuracy of random, by strategy.
+
+    A bar is over all tasks, a mark over a family; what is never reached ends at the right edge.
+    """
+    plt = _pyplot()
+    everything = next(iter(scopes.values()))
+    names = [p.configuration for p in everything.by_area.places if p.configuration != CHANCE]
+    names.sort(key=everything.median_share, reverse=True)
+    figure, axes = plt.subplots(figsize=(8, 1.6 + 0.3 * len(names)), layout="constrained")
+    colours = [COLOUR if name == DEFAULT else OTHERS for name in names]
+    axes.barh(names, [_at_most(everything.median_share(name)) for name in names], color=colours)
+    marks = "ovs^D*P"
+    for mark, (title, each) in zip(marks, list(scopes.items())[1:], strict=False):
+        shares = [_at_most(each.median_share(name)) for name in names]
+        axes.plot(shares, names, mark, label=title, markersize=5, alpha=0.8)
+    axes.axvline(100, color="black", linestyle="--", linewidth=1)
+    axes.set_xlim(0, MAX_SHOWN)
+    axes.set_xlabel(
+        f"labels needed to reach the final accuracy of random, in % (median over tasks; "
+        f"bars: {everything.tasks} tasks)"
+    )
+    figure.legend(loc="outside upper center", ncols=7, fontsize=8)
+    return _saved(figure, path)
+
+
+def _at_most(share: float) -> float:
+    return min(100 * share, MAX_SHOWN)
 
 
 def draw_small_curves(
@@ -110,6 +144,8 @@ def _style(name: str, number: int, colours: Sequence[Any]) -> dict[str, Any]:
         return {"color": COLOUR, "linewidth": 2.2, "zorder": 3}
     if name == CHANCE:
         return {"color": "black", "linestyle": "--", "linewidth": 1.2}
+    if name == ORACLE:
+        return {"color": "black", "linestyle": ":", "linewidth": 1.2}
     again = number >= len(colours)
     colour = colours[number % len(colours)]
     return {"color": colour, "linewidth": 1.0, "linestyle": ":" if again else "-"}

@@ -367,7 +367,7 @@ def test_held_out_tasks_are_reported_and_never_ranked(tmp_path):
     assert "| sabal | 1.00 |" in page
     assert page.index("## Held-out") < page.index("### rare")
     links = re.findall(r"\]\(([^)]+)\)", page)
-    assert {"study/ranks.png", "study/wins.png", "study/curves.png"} < set(links)
+    assert {"study/ranks.png", "study/wins.png", "study/curves-frozen.png"} < set(links)
     for link in links:
         assert link == "study/runs.csv" or (tmp_path / link).stat().st_size > 0
 

@@ -120,7 +120,7 @@ def _summary(
         _, strict_low, strict_high = interval(paired, 1.0 - 0.05 / (len(areas) - 1))
         better = strict_low is not None and strict_low > 0
         worse = strict_high is not None and strict_high < 0
-        matched = _first_reach(labels, accuracy, mean_curve(curves[BASELINE])[1][-1])
+        matched = first_reach(labels, accuracy, mean_curve(curves[BASELINE])[1][-1])
     return Summary(
         strategy=name,
         seeds=values.size,
@@ -155,7 +155,7 @@ def interval(
     return mean, mean - half, mean + half
 
 
-def _first_reach(labels: np.ndarray, accuracy: np.ndarray, level: float) -> float | None:
+def first_reach(labels: np.ndarray, accuracy: np.ndarray, level: float) -> float | None:
     """Return where the curve first reaches `level`, by linear interpolation between points."""
     above = np.flatnonzero(accuracy >= level)
     if above.size == 0:
