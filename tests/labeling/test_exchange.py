@@ -251,6 +251,7 @@ def test_the_columns_of_an_export(tmp_path):
     lines = [json.loads(line) for line in export_bytes(store, "jsonl").splitlines()]
     assert list(lines[0]) == [
         "id", "label", "annotator", "round", "weight", "time", "action", "role", "decides",
+        "split", "content",
     ]  # fmt: skip
     assert [line["time"] for line in lines] == sorted(line["time"] for line in lines)
     labels = {line["id"]: line["label"] for line in lines if line["action"] == "label"}

@@ -1,4 +1,4 @@
-"""`sabal init`, `sabal label`, `sabal add`, `sabal import` and `sabal export`."""
+"""Commands of the labelling app: `sabal init`, `label`, `add`, `import`, `export` and `predict`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 
 from sabal.cli.parse import parse_options, parse_out
 from sabal.cli.root import app
+from sabal.core.checks import check_choice
 from sabal.errors import InputError
 
 if TYPE_CHECKING:
@@ -291,6 +292,52 @@ def export(
             _report_open_items(opened.store.status())
     if config is not None:
         write_text_whole(config, label_config(opened.classes, opened.settings.kind))
+
+
+@app.command()
+def predict(
+    project: ProjectFolder,
+    data: Annotated[
+        Path, typer.Argument(help="A folder of images, or a .csv, .jsonl or .parquet file.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write [-: standard output].")
+    ] = None,
+    format: Annotated[
+        str | None,
+        typer.Option("--format", "-f", help="csv, jsonl or parquet [by the ending, or csv]."),
+    ] = None,
+    text_column: Annotated[
+        str | None, typer.Option(help="The column that holds the text [as in the project].")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option(help="The column that names the items [as in the project].")
+    ] = None,
+) -> None:
+    """Predict the classes of other data with the latest model of a project.
+
+    A row has the id of an item, the predicted label, its probability and that of every class.
+
+    Example: `sabal predict pets new-photos/ --out predictions.csv`
+    """
+    from sabal.core.files import is_standard_output, write_bytes_whole
+    from sabal.labeling.exchange.exporting import WRITERS
+    from sabal.labeling.exchange.formats import format_to_write
+    from sabal.labeling.predicting import predict as predictions_for
+    from sabal.labeling.predicting import prediction_columns
+    from sabal.labeling.project import Project
+
+    target = parse_out(out)
+    chosen = check_choice(format or format_to_write(target), "format", tuple(WRITERS))
+    with Project.open(project, to_read=True) as opened:
+        rows = predictions_for(opened, data, text_column=text_column, id_column=id_column)
+        written = WRITERS[chosen](rows, prediction_columns(opened))
+    write_bytes_whole(target, written)
+    unread = sum("label" not in row for row in rows)
+    if unread:
+        say(f"{unread} items could not be read; they have no label")
+    if not is_standard_output(target):
+        print(f"Written to {target}: {len(rows)} items")
 
 
 def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ import numpy as np
 from sabal.core.files import make_folder
 from sabal.errors import FileError
 from sabal.labeling.choosing import choose_batch_with_checks
-from sabal.labeling.features.feature_files import FeatureFiles
+from sabal.labeling.features.feature_files import FeatureFiles, plan_of
 from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
+from sabal.labeling.predicting import describe_model
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import CHECK, TRAIN, ImportedLabel, TrainingLabel, TrainingRecord
 from sabal.learners.learner import Learner
@@ -170,6 +171,8 @@ class Engine:
             name = f"models/training-{training_id:06d}.safetensors"
             make_folder(self.project.folder / "models")
             head.save(self.project.folder / name)
+            plan = plan_of(self.project) or {}
+            describe_model(self.project.folder / name, self._head_name, head.class_names, plan)
         except Exception as error:
             seconds = time.perf_counter() - started
             self.store.finish_training(training_id, seconds=seconds, error=str(error))

@@ -30,7 +30,11 @@ class LinearLearner(EstimatorLearner):
         super().__init__(logistic, features_ND, classes)
 
     def save(self, path: Path) -> bool:
-        """Store the trained model and the names of the classes as safetensors."""
+        """Store the trained model and the names of the classes as safetensors.
+
+        The probabilities of standardised features are softmax(coef @ x + intercept), with a row of
+        coefficients for each of the `classes`, which are positions in the names of all classes.
+        """
         from safetensors.numpy import save_file
 
         width = self.x_pool.shape[1]
@@ -44,9 +48,14 @@ class LinearLearner(EstimatorLearner):
         }
         if len(arrays["classes"]) > 1:
             scaler, regression = (step for _, step in self.model.steps)
+            coef, intercept = regression.coef_, regression.intercept_
+            if len(coef) == 1:
+                # Two classes: softmax((0, s)) is the logistic function of s.
+                coef = np.concatenate([np.zeros_like(coef), coef])
+                intercept = np.concatenate([np.zeros_like(intercept), intercept])
             arrays |= {
-                "coef": regression.coef_,
-                "intercept": regression.intercept_,
+                "coef": coef,
+                "intercept": intercept,
                 "mean": scaler.mean_,
                 "scale": scaler.scale_,
             }
@@ -59,7 +68,7 @@ class LinearLearner(EstimatorLearner):
         self, path: Path, items: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
     ) -> None:
         """Restore a stored model, whose classes are found by name among those of this learner."""
-        arrays, names = _read(path)
+        arrays, names = read_linear_model(path)
         if unknown := set(names) - set(self.class_names):
             raise FileError(
                 f"a model of the classes {', '.join(self.class_names)} in {path}",
@@ -86,12 +95,15 @@ class LinearLearner(EstimatorLearner):
                 arrays["scale"],
                 width,
             )
-            regression.coef_, regression.intercept_ = arrays["coef"], arrays["intercept"]
+            # Two classes have one row in scikit-learn, and had in files of version 0.1.
+            rows = slice(-1, None) if len(numbers) == 2 else slice(None)
+            regression.coef_ = arrays["coef"][rows]
+            regression.intercept_ = arrays["intercept"][rows]
             regression.classes_ = numbers
         self._trained_on = (items, labels)
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
+def read_linear_model(path: Path) -> tuple[dict[str, np.ndarray], tuple[str, ...]]:
     """Return the arrays of a stored model and the names of its classes."""
     from safetensors import SafetensorError, safe_open
 

@@ -15,14 +15,27 @@ from sabal.labeling.store.database import as_text
 from sabal.labeling.store.records import CHECK, LABEL, SKIP, TRAIN, ImportedLabel
 from sabal.labeling.store.schema import MAX_INTEGER
 
-COLUMNS = ("id", "label", "annotator", "round", "weight", "time", "action", "role", "decides")
+COLUMNS = (
+    "id",
+    "label",
+    "annotator",
+    "round",
+    "weight",
+    "time",
+    "action",
+    "role",
+    "decides",
+    "split",
+    "content",
+)
 """The columns of current answers.
 
 `action` is label or skip, `role` is train or check, and `decides` is yes where the answer settles
-the label of its item, whatever others answered.
+the label of its item, whatever others answered. `split` and `content` are for training elsewhere:
+test for items that were drawn at random and train for the others, and the text or path of the item.
 """
 
-BATCH_COLUMNS = (*COLUMNS, "rank", "content")
+BATCH_COLUMNS = (*COLUMNS[:-1], "rank", "content")
 """The columns of open items, where label, annotator, time and action are empty."""
 
 DECIDES = "yes"

@@ -11,8 +11,9 @@ from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, DECIDES,
 from sabal.labeling.exchange.formats import check_format, write_csv, write_jsonl, write_parquet
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
 from sabal.labeling.store import Store
-from sabal.labeling.store.records import IMPORTED, LABEL, SKIP, BatchItem
+from sabal.labeling.store.records import CHECK, IMPORTED, LABEL, SKIP, TRAIN, BatchItem
 
+SPLITS = {TRAIN: "train", CHECK: "test"}
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
 
 
@@ -27,7 +28,7 @@ def export_bytes(
     check_format(format)
     rows = _open_rows(store) if batch else _answer_rows(store)
     if format == "label-studio":
-        return write_tasks(rows if batch else _with_content(store, rows), media_url)
+        return write_tasks(rows, media_url)
     return WRITERS[format](rows, BATCH_COLUMNS if batch else COLUMNS)
 
 
@@ -53,7 +54,8 @@ def _answer_rows(store: Store) -> list[RowValues]:
     ]
     for answer in answers:
         answer["decides"] = DECIDES if answer["decides"] else None
-    return sorted(answers, key=lambda row: (row["time"], row["id"], row["annotator"]))
+    rows = sorted(answers, key=lambda row: (row["time"], row["id"], row["annotator"]))
+    return _with_content(store, rows)
 
 
 def _open_rows(store: Store) -> list[RowValues]:
@@ -66,6 +68,7 @@ def _open_rows(store: Store) -> list[RowValues]:
             "weight": item.weight,
             "action": None,
             "role": item.role,
+            "split": SPLITS[item.role],
             "rank": item.rank,
             "kind": item.kind,
             "content": item.content,
@@ -79,7 +82,13 @@ def _with_content(store: Store, rows: list[RowValues]) -> list[RowValues]:
     """Add the content of the items to rows of answers."""
     items = {item.item: item for item in _batches(store, first=IMPORTED)}
     return [
-        {**row, "rank": item.rank, "kind": item.kind, "content": item.content}
+        {
+            **row,
+            "split": SPLITS[item.role],
+            "rank": item.rank,
+            "kind": item.kind,
+            "content": item.content,
+        }
         for row in rows
         for item in [items[row["id"]]]
     ]

@@ -33,7 +33,12 @@ MEDIA_TYPES = {
 """The media type of each format."""
 
 GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
-NUMBERS = {"round": "int64", "rank": "int64", "weight": "float64"}  # the other columns are text
+NUMBERS = {
+    "round": "int64",
+    "rank": "int64",
+    "weight": "float64",
+    "probability": "float64",
+}  # the other columns are text
 
 
 def format_of(path: str | Path) -> str:
@@ -162,14 +167,15 @@ def write_parquet(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
     pq = import_optional("pyarrow.parquet", "app", "to write Parquet files")
 
     table = pa.table(
-        {
-            name: pa.array([row.get(name) for row in rows], type=NUMBERS.get(name, "string"))
-            for name in columns
-        }
+        {name: pa.array([row.get(name) for row in rows], type=_type_of(name)) for name in columns}
     )
     file = io.BytesIO()
     pq.write_table(table, file)
     return file.getvalue()
+
+
+def _type_of(column: str) -> str:
+    return "float64" if column.startswith("p: ") else NUMBERS.get(column, "string")
 
 
 def read_parquet(data: bytes, source: str) -> list[FileRow]:

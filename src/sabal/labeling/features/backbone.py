@@ -89,23 +89,31 @@ def expected_backbone(project: Project) -> str:
     return SENTENCES if find_spec("sentence_transformers") else "tfidf"
 
 
-def make_backbone(name: str, project: Project, items: Sequence[PoolItem], side: int) -> Backbone:
+def make_backbone(
+    name: str,
+    project: Project,
+    items: Sequence[PoolItem],
+    side: int,
+    find: Callable[[str], Path] | None = None,
+) -> Backbone:
     """Return a backbone, ready to compute.
 
     What is fitted to a pool is fitted to `items`. `side` is that of small images with "pixels".
+    `find` returns the path of an image, by default one of the project.
     """
+    find = find or project.data_file
     if name == "own":
         return OwnFeatures(project)
     kind, size = project.settings.kind, project.settings.size
     known: dict[tuple[str, str], Callable[[], Backbone]] = {
-        ("image", "pixels"): lambda: PixelFeatures(project.data_file, side),
+        ("image", "pixels"): lambda: PixelFeatures(find, side),
         ("text", "tfidf"): lambda: TfidfFeatures([item.content for item in items], size),
     }
     if (kind, name) in known:
         return known[kind, name]()
     if name in {other for _, other in known}:
         raise InputError(f"a backbone for a project of kind {kind}", repr(name), "choose another")
-    return NetworkFeatures(name, project.data_file) if kind == "image" else SentenceFeatures(name)
+    return NetworkFeatures(name, find) if kind == "image" else SentenceFeatures(name)
 
 
 def _can_load_sentences() -> bool:

@@ -10,6 +10,7 @@ later get chunks of their own, after the others.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from sabal.core.checks import check_features
 from sabal.core.files import make_folder, write_text_whole, write_whole
 from sabal.errors import FileError
 from sabal.labeling.features.backbone import Backbone, make_backbone, name_of_backbone
-from sabal.labeling.features.image_features import open_image, pixel_side
+from sabal.labeling.features.image_features import pixel_side
 from sabal.labeling.learner_choice import LENET, name_of_head
 from sabal.labeling.project import Project
 from sabal.labeling.settings import Settings
@@ -77,28 +78,16 @@ class FeatureFiles:
 
     def _rows(self, backbone: Backbone, part: list[PoolItem]) -> np.ndarray:
         """Return the features of some items; NaN for images that cannot be read."""
-        try:
+        readable, found = readable_rows(backbone, part)
+        first = self._paths()[0]
+        if not readable and not first.exists():
+            # Where nothing at all can be read, something else is wrong.
             return check_features(backbone.rows(part))
-        except FileError:
-            readable = [k for k, item in enumerate(part) if self._can_be_read(item)]
-            first = self._paths()[0]
-            if len(readable) == len(part) or not (readable or first.exists()):
-                raise
-        if not readable:
-            return np.full((len(part), _load(first).shape[1]), np.nan, dtype=np.float32)
-        found = check_features(backbone.rows([part[k] for k in readable]))
-        rows = np.full((len(part), found.shape[1]), np.nan, dtype=found.dtype)
-        rows[readable] = found
+        width = found.shape[1] if readable else _load(first).shape[1]
+        rows = np.full((len(part), width), np.nan, dtype=found.dtype)
+        if readable:
+            rows[readable] = found
         return rows
-
-    def _can_be_read(self, item: PoolItem) -> bool:
-        if item.kind != "image":
-            return True
-        try:
-            open_image(self.project.data_file(item.content))
-        except FileError:
-            return False
-        return True
 
     def load(self) -> np.ndarray:
         """Return the features of the pool as an (items, d) array; NaN for unreadable items."""
@@ -161,6 +150,25 @@ class FeatureFiles:
         }
         write_text_whole(self.folder / PLAN, json.dumps(plan, indent=1))
         return plan
+
+
+def readable_rows(backbone: Backbone, part: Sequence[PoolItem]) -> tuple[list[int], np.ndarray]:
+    """Return the positions of the items that can be read, and their features."""
+    try:
+        return list(range(len(part))), check_features(backbone.rows(part))
+    except FileError:
+        # One by one: it is an image, and most of the others are fine.
+        rows = [_row_of(backbone, item) for item in part]
+    readable = [k for k, row in enumerate(rows) if row is not None]
+    found = [row for row in rows if row is not None]
+    return readable, np.concatenate(found) if found else np.empty((0, 0), dtype=np.float32)
+
+
+def _row_of(backbone: Backbone, item: PoolItem) -> np.ndarray | None:
+    try:
+        return check_features(backbone.rows([item]))
+    except FileError:
+        return None
 
 
 def plan_of(project: Project) -> dict[str, Any] | None:
