@@ -37,7 +37,7 @@ def search_and_blocks(parts, ridge):
     features, probs, _ = parts
     probs = normalised(probs)
     search = fisher.TraceSearch(features, probs, features[:0], ridge, np.arange(len(features)))
-    return search, fisher._Blocks(search.h_ND, search.probs_NC, search.k_PP, search.q_PP)
+    return search, search.blocks()
 
 
 def assert_same(selection, expected):
@@ -97,15 +97,15 @@ def test_small_regularisation_is_followed_by_computing_afresh(regularisation, mo
     """The blocks fall by many orders: what updates would lose is computed from M again."""
     features, probs, _ = arrays(40, 2, 3)
     expected = bait(features, probs, 15, regularisation=regularisation)
-    rebuilt = []
-    rebuild = fisher.TraceSearch._rebuild
+    inverted = []
+    invert = fisher.TraceSearch.invert
     monkeypatch.setattr(
         fisher.TraceSearch,
-        "_rebuild",
-        lambda self, chosen: (rebuilt.append(1), rebuild(self, chosen)),
+        "invert",
+        lambda self, chosen: (inverted.append(1), invert(self, chosen)),
     )
     selection = run(features, probs, 15, regularisation=regularisation)
-    assert len(rebuilt) > 2  # more than at the start and before pruning
+    assert len(inverted) > 1  # more than before pruning
     assert selection.indices.tolist() == expected.picks
     assert selection.evidence["trace_after"] == pytest.approx(expected.after, rel=1e-8)
 
@@ -113,14 +113,72 @@ def test_small_regularisation_is_followed_by_computing_afresh(regularisation, mo
 def test_updated_blocks_are_what_computing_afresh_gives():
     search, blocks = search_and_blocks(arrays(60, 4, 3), 0.1)
     for item, sign in ((3, 1.0), (40, 1.0), (17, 1.0), (40, -1.0)):
-        blocks.update(*search._step(item, sign), sign)
-    updated = search.k_PP, search.q_PP
-    search._rebuild([3, 17])
-    np.testing.assert_allclose(updated[0], search.k_PP, atol=1e-12)
-    np.testing.assert_allclose(updated[1], search.q_PP, atol=1e-11)
-    afresh = fisher._Blocks(search.h_ND, search.probs_NC, search.k_PP, search.q_PP)
+        blocks.update(*search.step(item, sign), sign)
+    updated, trace_now = search.k.dense(), search.trace
+    search.invert([3, 17])
+    np.testing.assert_allclose(updated, search.k.dense(), atol=1e-12)
+    assert trace_now == pytest.approx(search.trace)
+    afresh = search.blocks()
     np.testing.assert_allclose(blocks.a_NCC, afresh.a_NCC, atol=1e-11)
     np.testing.assert_allclose(blocks.g_NCC, afresh.g_NCC, atol=1e-10)
+
+
+@pytest.mark.parametrize("labeled", [0, 9])
+@pytest.mark.parametrize("part", [3, 128])
+def test_the_coordinates_leave_information_and_blocks_as_they_are(labeled, part, monkeypatch):
+    """Against the written-out matrices: M, F, and A and G of every item after three picks."""
+    monkeypatch.setattr(fisher, "PART", part)
+    features, probs, more = arrays(30, 7, 4, labeled=labeled)
+    more = features[:0] if more is None else more
+    search = fisher.TraceSearch(features, normalised(probs), more, 0.5, np.arange(30))
+    m, f, pool = matrices(features, normalised(probs), 0.5, labeled=more)
+    assert search.trace == pytest.approx(trace(m, f), rel=1e-10)
+    for item in (4, 11, 20):
+        search.step(item, 1.0)
+        m = m + pool[item]
+    assert search.k.is_diagonal
+    assert search.trace == pytest.approx(trace(m, f), rel=1e-10)
+    k = np.linalg.inv(m)
+    blocks = search.blocks()
+    for item, p in enumerate(normalised(probs)):
+        v = np.kron(np.diag(np.sqrt(p)) - np.outer(p, np.sqrt(p)), features[item][:, None])
+        np.testing.assert_allclose(blocks.a_NCC[item], v.T @ k @ v, atol=1e-10)
+        np.testing.assert_allclose(blocks.g_NCC[item], v.T @ k @ f @ k @ v, atol=1e-10)
+
+
+def test_directions_are_kept_apart_until_they_are_many():
+    features, probs, _ = arrays(20, 4, 3)
+    search = fisher.TraceSearch(features, normalised(probs), features[:0], 0.3, np.arange(20))
+    x = np.random.default_rng(0).normal(size=(8, 3))
+    for count, item in enumerate((3, 9, 4, 11, 7), start=1):
+        search.step(item, 1.0)
+        assert search.k.is_diagonal == (count <= 4)  # of two directions each, with P = 8
+        afresh = fisher.TraceSearch(features, normalised(probs), features[:0], 0.3, np.arange(20))
+        afresh.invert([3, 9, 4, 11, 7][:count])
+        np.testing.assert_allclose(search.k.times(x)[0], afresh.k.base @ x, atol=1e-11)
+        np.testing.assert_allclose(search.k.dense(), afresh.k.base, atol=1e-11)
+
+
+def test_joint_blocks_are_what_computing_afresh_gives():
+    features, probs, labeled = arrays(20, 9, 3, labeled=3)
+    search = fisher.TraceSearch(features, normalised(probs), labeled, 0.3, np.arange(20))
+    chosen = np.array([3, 9, 4, 11, 7])
+    for item in chosen:
+        search.step(item, 1.0)
+    joint = fisher.JointBlocks(*search.k.of_directions(), len(chosen))
+    kept = np.arange(5)
+    for removed in (2, 0):
+        search.invert(chosen[kept])
+        expected = search.blocks(chosen).losses(kept)
+        np.testing.assert_allclose(joint.losses(kept), expected, rtol=1e-9)
+        joint.remove(kept[removed])
+        kept = np.delete(kept, removed)
+
+
+def test_pools_with_more_features_than_picks_are_those_of_the_twin():
+    features, probs, labeled = arrays(25, 9, 3, labeled=4)
+    for budget in (1, 2):
+        assert_same(run(features, probs, budget, labeled), bait(features, probs, budget, labeled))
 
 
 @given(seed=st.integers(0, 10_000), ridge=st.sampled_from([1e-3, 0.1, 1.0, 100.0]))
@@ -132,7 +190,7 @@ def test_bounds_never_rule_out_the_best(seed, ridge):
         best = int(gains.argmax())
         assert best in blocks.contenders(open_N)
         open_N[best] = False
-        blocks.update(*search._step(best, 1.0), 1.0)
+        blocks.update(*search.step(best, 1.0), 1.0)
 
 
 def test_bounds_leave_few_to_look_at():

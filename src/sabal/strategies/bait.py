@@ -99,11 +99,11 @@ class Bait(Strategy):
         chosen, scores = np.empty(0, dtype=np.int64), np.empty(0)
         if len(candidates):
             search = TraceSearch(h_ND, probs_NC, h_LD, ridge, candidates)
-            evidence["trace_before"] = search.trace()
+            evidence["trace_before"] = search.trace
             forward, gains = search.forward(math.ceil(self.oversample * budget))
             kept = search.backward(forward, budget)
             chosen, scores = candidates[forward[kept]], gains[kept]
-            evidence |= {"trace_after": search.trace(), "forward_picks": len(forward)}
+            evidence |= {"trace_after": search.trace, "forward_picks": len(forward)}
         missing = budget - len(chosen)
         if missing:
             warnings.append(
