@@ -9,6 +9,7 @@ import numpy as np
 from sabal.api import choose
 from sabal.errors import FileError, InputError
 from sabal.loop import Journal
+from sabal.pools import ArrayPool
 from sabal.selection import Selection
 from sabal.simulate.datasets.catalog import Dataset
 from sabal.simulate.experiment import Experiment
@@ -20,6 +21,16 @@ def _first_batch(first: Journal) -> Selection:
     if batch is None:
         raise FileError(f"a first batch in {first.folder}", "none", "train the first model again")
     return batch
+
+
+def first_outputs(experiment: Experiment, dataset: Dataset, first: Journal, seed: int) -> ArrayPool:
+    """Return what the first model says of the unlabelled items, each array on first use."""
+    pool, held_out = experiment.split(len(dataset.x_train))
+    learner = make_learner(experiment, dataset, pool, held_out)
+    labeled = _first_batch(first).indices
+    learner.load(first.model_path(0), labeled, dataset.y_train[pool][labeled], None)
+    free = np.setdiff1d(np.arange(learner.size), labeled)
+    return learner.outputs(free, labeled, seed)
 
 
 def time_first_query(
@@ -50,20 +61,15 @@ def time_first_query(
         raise InputError(
             "a network, whose forward pass is timed", repr(experiment.model), "choose a network"
         )
-    pool, held_out = experiment.split(len(dataset.x_train))
-    learner = make_learner(experiment, dataset, pool, held_out)
-    labeled = _first_batch(first).indices
-    learner.load(first.model_path(0), labeled, dataset.y_train[pool][labeled], None)
-    free = np.setdiff1d(np.arange(learner.size), labeled)
     strategy, options = experiment.strategy_of(row)
-    outputs = learner.outputs(free, labeled, seed)
+    outputs = first_outputs(experiment, dataset, first, seed)
     # The second selection finds all outputs of the model computed.
     whole, alone = (
         choose(outputs, experiment.batch, strategy, seed, options).evidence["seconds"]
         for _ in range(2)
     )
     return {
-        "items": len(free),
+        "items": outputs.size,
         "seconds": whole,
         "selection_seconds": alone,
         "train_seconds": 0.0,

@@ -14,6 +14,7 @@ from typing import Any
 
 from research import PROGRAM
 from research.reproduce.comparison_tables import plan_lines, write_table
+from research.reproduce.paper_summary import write_summary
 from research.reproduce.paper_tables import SCALES, TABLES, PaperTable, presets_of, table_of
 from research.reproduce.preset import Preset
 from research.reproduce.result_files import RunRecord, read_results, runs_file
@@ -167,6 +168,7 @@ def report(request: ReproductionRequest) -> list[TableSection]:
             f"run `{PROGRAM} reproduce {table.name}` first",
         )
     write_table(table, sections, request.out)
+    write_summary(request.out)
     return sections
 
 

@@ -152,7 +152,7 @@ def do_runs(
         on_round(point)
 
     for _ in range(STARTS):
-        steps = [partial(_points, run, work, data_dir, deadline) for run in todo.values()]
+        steps = [partial(run_steps, run, work, data_dir, deadline) for run in todo.values()]
         try:
             # A single job also gets a process with one thread: rounding depends on the number of
             # threads, and results must not depend on --jobs.
@@ -168,7 +168,7 @@ def do_runs(
     )
 
 
-def _points(
+def run_steps(
     run: TableRun, work: Path, data_dir: str | None, deadline: float | None
 ) -> Iterator[RunPoint]:
     """Yield the rounds of one run; none after the deadline."""

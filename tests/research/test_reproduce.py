@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 from research.cli import main
 from research.reproduce import result_files
 from research.reproduce.comparison_tables import scales_markdown, shared_rows
+from research.reproduce.first_query import time_first_query
+from research.reproduce.paper_summary import relation
 from research.reproduce.paper_tables import TABLES
 from research.reproduce.preset import READING_ROWS, SABAL_ROWS, title_of
 from research.reproduce.preset_data import data_of, resized
@@ -39,9 +42,12 @@ from research.reproduce.scaling import (
     expected_hours,
     scaled,
 )
-from research.reproduce.table_runs import first_round
+from research.reproduce.table_runs import TableRun, first_round, run_steps
+from research.reproduce.table_sections import area_of
+from research.reproduce.variance_shares import ROWS, measure_shares, write_shares
 from research.study.csv_lines import append_line
-from sabal.errors import FileError, UnknownNameError
+from sabal.errors import FileError, InputError, UnknownNameError
+from sabal.loop import Journal
 from sabal.pools import ArrayPool
 from sabal.simulate.runner import run_points
 from sabal.sparse.atoms import posterior_atoms
@@ -319,7 +325,19 @@ NAMES = {"mnist": (28, 28), "fashion-mnist": (28, 28), "svhn": (32, 32, 3)}
 CASES = {
     "table1": ("fashion-mnist", {"recipe.samples": 6}),
     "table2": ("mnist", {"validation": 30}),
-    "ablation": ("fashion-mnist", {"recipe.samples": 6}),
+    "ablation": (
+        "fashion-mnist",
+        {
+            "recipe.samples": 6,
+            "strategies": (
+                "random",
+                "sabal",
+                "variance-only",
+                "greedy-printed-bias-only",
+                "iht-free",
+            ),
+        },
+    ),
 }
 
 
@@ -352,6 +370,12 @@ def tiny(table, data_dir, out, **more):
         work=out / "work",
         changes={**TINY, **changes},
         **more,
+    )
+
+
+def tiny_run(request, row):
+    return TableRun(
+        table=request.table, scale="laptop", preset=own_preset(request), row=row, seed=0
     )
 
 
@@ -402,8 +426,9 @@ def test_the_files_say_ours_the_papers_and_every_change(finished):
         if row.paper is not None:
             assert f"{row.paper.mean:.2f} ± {row.paper.std:.2f}" in lines[0]
             assert f"{row.ours.mean - row.paper.mean:+.2f}" in lines[0]
-    best = sorted({figure.mean for figure in preset.paper.values()})[-2:]
-    bold = {f"**{f.mean:.2f} ± {f.std:.2f}**" for f in preset.paper.values() if f.mean in best}
+    figures = [preset.paper[row] for row in preset.strategies if row in preset.paper]
+    best = sorted({figure.mean for figure in figures})[-2:]
+    bold = {f"**{f.mean:.2f} ± {f.std:.2f}**" for f in figures if f.mean in best}
     assert {cell for cell in re.findall(r"\*\*.+?\*\*", page) if "±" in cell} == bold
     width = "recipe.network_options.width: 1.0 -> 0.1"
     assert f"- {width}" in page
@@ -482,50 +507,56 @@ def test_the_shared_first_model_gives_the_run_of_a_model_of_its_own(finished, da
 
 
 def test_a_run_goes_on_after_its_last_round(data_dir, tmp_path):
-    request = replace(tiny("table2", data_dir, tmp_path), rows=("margin",))
-    preset = own_preset(request)
-    folder = request.work / "mnist" / digest_of(preset, "margin")
-    dataset = data_of(preset, str(data_dir))
-    rounds = run_points(experiment_of(preset), dataset, folder, "margin", 0)
+    run = tiny_run(tiny("table2", data_dir, tmp_path), "margin")
+    rounds = run_steps(run, tmp_path, str(data_dir), None)
     first, second = next(rounds), next(rounds)
     rounds.close()
-    marker = folder / "runs" / "margin" / "seed-000" / "rounds" / "0001" / "done.json"
+    (marker,) = tmp_path.glob("mnist/*/runs/margin/seed-000/rounds/0001/done.json")
     marker.write_text(marker.read_text().replace(str(second.accuracy), "0.125"))
-    reproduce(request)
-    (record,) = read_results(runs_file(request.out, "table2", "mnist"))[
-        digest_of(preset, "margin")
-    ].values()
-    assert record.curve.split()[:2] == [f"{100 * first.accuracy:.2f}", "12.50"]
+    *_, last = run_steps(run, tmp_path, str(data_dir), None)
+    assert last.record.curve.split()[:2] == [f"{100 * first.accuracy:.2f}", "12.50"]
 
 
-def test_the_ablation_takes_over_the_runs_of_table_1(data_dir, tmp_path):
-    small = {"strategies": ("random", "greedy-corrected")}
-    runs = []
-    for table in ("table1", "ablation"):
-        request = tiny(table, data_dir, tmp_path)
-        request = replace(request, changes={**request.changes, **small})
-        sections, outcome = reproduce(request)
-        runs.append(outcome.finished)
-        assert [row.strategy for row in sections[0].rows] == list(small["strategies"])
-    assert runs == [2, 0]
+def test_the_ablation_takes_over_the_runs_of_table_1(tmp_path):
+    row = "greedy-corrected"
+    ablation, table1 = (
+        ReproductionRequest(table=table, dataset="cifar10", out=tmp_path, rows=(row,), seeds=2)
+        for table in ("ablation", "table1")
+    )
+    record = record_of(1, strategy=row, digest=digest_of(own_preset(table1), row))
+    append_line(record, runs_file(tmp_path, "table1", "cifar10"))
+    runs = planned(TABLES["ablation"], [preset_of("ablation", "cifar10")], ablation)
+    assert [run.seed for run in open_runs(runs, tmp_path)] == [0]
+    own = read_results(runs_file(tmp_path, "ablation", "cifar10"))
+    assert own == {record.digest: {1: record}}
 
 
 def test_after_the_last_minute_no_run_is_started(data_dir, tmp_path):
-    request = replace(tiny("table2", data_dir, tmp_path), minutes=1e-9)
-    with pytest.raises(FileError, match="finished runs"):
-        reproduce(request)
-    assert not request.out.exists()
+    run = tiny_run(tiny("table2", data_dir, tmp_path), "margin")
+    assert list(run_steps(run, tmp_path, str(data_dir), time.time())) == []
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_a_row_that_fails_is_told_and_the_others_go_on(data_dir, tmp_path):
+def test_a_row_that_fails_is_told(data_dir, tmp_path):
     request = tiny("table2", data_dir, tmp_path)
-    changes = {"strategies": ("bald", "random"), "options": {}}
-    sections, outcome = reproduce(replace(request, changes={**request.changes, **changes}))
-    assert list(outcome.failed) == ["table2/mnist/bald/seed 0"]
-    assert outcome.finished == 1
-    assert [row.strategy for row in sections[0].rows] == ["random"]
-    assert sections[0].missing == ["bald"]
-    assert "Not finished, with fewer seeds or none: bald" in (request.out / "table2.md").read_text()
+    changes = {"strategies": ("bald",), "options": {}}
+    run = tiny_run(replace(request, changes={**request.changes, **changes}), "bald")
+    *_, last = run_steps(run, tmp_path, str(data_dir), None)
+    assert last.record is None
+    assert "log_probs" in last.error
+
+
+def test_rows_that_are_missing_are_named(tmp_path):
+    preset = scaled(preset_of("table2", "svhn"), "laptop")
+    for row, seeds in (("random", 3), ("badge", 2)):
+        for seed in range(seeds):
+            record = record_of(seed, strategy=row, digest=digest_of(preset, row))
+            append_line(record, runs_file(tmp_path, "table2", "svhn"))
+    (section,) = report(ReproductionRequest(table="table2", out=tmp_path))
+    assert [row.strategy for row in section.rows] == ["random", "badge"]
+    assert section.missing == [row for row in preset.strategies if row != "random"]
+    page = (tmp_path / "table2.md").read_text()
+    assert "Not finished, with fewer seeds or none: entropy, kcenter, badge" in page
 
 
 def record_of(seed, **more):
@@ -590,21 +621,16 @@ def test_table3_times_every_strategy_on_one_network(data_dir, tmp_path):
     assert "Tesla V100" in page
 
 
-def test_a_table_gathers_its_data_sets(data_dir, tmp_path):
-    small = {**TINY, "strategies": ("random",), "validation": 30, "rounds": 1}
-    for dataset in ("svhn", "mnist"):
-        request = ReproductionRequest(
-            table="table2",
-            dataset=dataset,
-            seeds=1,
-            data_dir=data_dir,
-            out=tmp_path / "results",
-            work=tmp_path / "work",
-            changes=small,
-        )
-        sections, _ = reproduce(request)
-    assert [section.dataset for section in sections] == ["mnist", "svhn"]
-    page = (request.out / "table2.md").read_text()
+def test_a_table_gathers_its_data_sets_and_scales(tmp_path):
+    for dataset, scale in (("svhn", "laptop"), ("svhn", "paper"), ("mnist", "laptop")):
+        preset = scaled(preset_of("table2", dataset), scale)
+        record = record_of(0, scale=scale, digest=digest_of(preset, "random"))
+        append_line(record, runs_file(tmp_path, "table2", dataset))
+    sections = report(ReproductionRequest(table="table2", out=tmp_path))
+    # MNIST is run at the scale of the paper.
+    found = [(section.dataset, section.scale) for section in sections]
+    assert found == [("mnist", "paper"), ("svhn", "paper"), ("svhn", "laptop")]
+    page = (tmp_path / "table2.md").read_text()
     assert page.index("## MNIST") < page.index("## SVHN")
 
 
@@ -659,24 +685,100 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, words, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_the_way_is_told(data_dir, tmp_path):
-    request = tiny("table2", data_dir, tmp_path)
-    request.out.mkdir()
-    (request.out / "table2").write_text("not a folder")
+def test_a_file_in_the_way_is_told(tmp_path):
+    (tmp_path / "table2").write_text("not a folder")
     with pytest.raises(FileError, match="to make the folder"):
-        reproduce(replace(request, rows=("random",)))
+        append_line(record_of(0), runs_file(tmp_path, "table2", "mnist"))
+
+
+def areas(section, row):
+    return [area_of(record) for record in section.records if record.strategy == row]
+
+
+def made_up_runs(tmp_path):
+    """Write runs of Table 2 with known areas: 50 + 10 for random, and more or less for others."""
+    offsets = {
+        "random": (0.0, 0.0, 0.0),
+        "entropy": (1.0, 1.1, 0.9),
+        "badge": (2.0, 2.1, 1.9),
+        "greedy-as-printed": (3.0, 3.2, 2.8),
+        "iht-as-printed": (-3.0, -3.2, -2.8),
+        "greedy-corrected": (-9.0, 8.0, 1.3),
+        "sabal": (4.0, 4.1, 4.2),
+    }
+    for dataset in ("mnist", "svhn"):
+        preset = scaled(preset_of("table2", dataset), "laptop")
+        for row, changes in offsets.items():
+            for seed, change in enumerate(changes):
+                curve = f"{50 + seed + change:.2f} {70 + seed + change:.2f}"
+                digest = digest_of(preset, row)
+                record = record_of(seed, strategy=row, digest=digest, curve=curve)
+                append_line(record, runs_file(tmp_path, "table2", dataset))
+
+
+def test_the_summary_says_what_was_reproduced(tmp_path):
+    made_up_runs(tmp_path)
+    sections = report(ReproductionRequest(table="table2", out=tmp_path))
+    assert areas(sections[0], "random") == pytest.approx([60, 61, 62])
+    page = (tmp_path / "paper.md").read_text()
+    said = [line for line in page.splitlines() if line.startswith("- ")]
+    assert len(said) <= 12
+    for words in (
+        "0 are complete, 2 partly run and 8 not yet; 1 at the paper's scale (MNIST)",
+        "random 61.00 (86.48)",
+        "The order random < entropy < badge holds.",
+        "greedy 64.00 as printed and 61.10 corrected (paper 90.89)",
+        "greedy is ahead of random on 2, level on 0 and behind on 0 of 2 data sets (mean +3.00; "
+        "+1.00 to the best baseline)",
+        "IHT is ahead of random on 0, level on 0 and behind on 2 of 2 data sets",
+        "greedy is ahead of random on 0, level on 2 and behind on 0 of 2 data sets (mean +0.10",
+        "IHT is not run yet",
+        "| [table2](table2.md) | SVHN | laptop | 3 | sabal, Sabal's defaults (coverage) |",
+        "| table1 | cifar100 | not run yet |",
+        "what it weighs is not measured yet",
+    ):
+        assert words in page
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [([1.0, 1.1], "ahead"), ([-1.0, -1.1], "behind"), ([5.0, -4.0], "level"), ([3.0], "level")],
+)
+def test_a_relation_needs_more_than_one_seed_and_two_standard_errors(differences, expected):
+    assert relation(differences) == expected
+
+
+def test_the_shares_of_the_variance(data_dir, tmp_path):
+    """Against the definitions, written out; alpha = 0 changes nothing where alpha has no say."""
+    small = changed(preset_of("table1", "fashion-mnist"), {**TINY, "recipe.samples": 6})
+    small = replace(small, laptop={})
+    inert = changed(small, {f"options.{row}.alpha": 1e-30 for row in READING_ROWS})
+    for preset, out in ((small, tmp_path / "one"), (inert, tmp_path / "other")):
+        shares = measure_shares(out, tmp_path, str(data_dir), presets=[("table1", preset)])
+        assert [share.row for share in shares] == list(ROWS)
+    for share in shares:
+        assert share.items == 200 - 24
+        if share.row in READING_ROWS:
+            assert share.unchanged == share.budget == 10
+            assert share.random_share < 1e-20
+        else:
+            assert 0.01 < share.random_share < 1
+    # The variance of a random batch goes with alpha.
+    own = measure_shares(tmp_path / "one", tmp_path, None, presets=[])
+    by_row = {share.row: share for share in own}
+    greedy, iht = by_row["greedy-as-printed"], by_row["iht-as-printed"]
+    assert greedy.random_variance == pytest.approx(2 * iht.random_variance)
+    assert greedy.random_bias == pytest.approx(iht.random_bias)
+    half = replace(greedy, items=2 * greedy.items, random_variance=greedy.random_variance / 4)
+    assert half.random_share == pytest.approx(greedy.share_at(2 * greedy.items, greedy.budget))
+    page = write_shares(own, tmp_path).read_text()
+    assert f"{greedy.unchanged} of 10" in page
 
 
 def test_only_a_network_has_a_forward_pass_to_time(data_dir, tmp_path):
-    changes = {"model": "logistic", "recipe": {}, "validation": 0, "strategies": ("random",)}
-    request = ReproductionRequest(
-        table="table3",
-        dataset="svhn",
-        seeds=1,
-        data_dir=data_dir,
-        out=tmp_path,
-        work=tmp_path,
-        changes=changes,
-    )
-    with pytest.raises(FileError, match="finished runs"):
-        reproduce(request)
+    changes = {"model": "logistic", "recipe": {}, "validation": 0}
+    preset = changed(preset_of("table3", "svhn"), changes)
+    with pytest.raises(InputError, match="a network"):
+        time_first_query(
+            experiment_of(preset), data_of(preset, str(data_dir)), Journal(tmp_path), "random", 0
+        )
