@@ -7,7 +7,6 @@ from typing import Any
 
 from research.reproduce.preset import (
     BATCHBALD,
-    CORRECTED_SCORE,
     DEFAULTS,
     FULL_BATCH,
     POSTERIOR,
@@ -21,6 +20,7 @@ from research.reproduce.preset import (
     beside_both,
     printed,
     readings,
+    scale_free,
 )
 
 BAYESIAN = (
@@ -177,17 +177,12 @@ TABLE1 = (
 ONLY_VARIANCE = 1e30
 """An alpha so large that the bias term is below rounding: the batch is the top of sigma_j."""
 
-SCALE_FREE: dict[str, Any] = {"alpha": 1.0, "beta": 1.0, "scale": "free"}
-"""Units in which alpha = 1 weighs variance and bias alike."""
-
 
 def _ablation(preset: Preset) -> Preset:
     """Return a preset with variance only, bias only and both, by either solver and in two units."""
     options: Options = {row: preset.options[row] for row in READING_ROWS}
     options["variance-only"] = {**options["greedy-corrected"], "alpha": ONLY_VARIANCE}
-    free_greedy = {"strategy": "sabal-greedy", **SCALE_FREE, **CORRECTED_SCORE}
-    free_iht = {"strategy": "sabal-iht", **SCALE_FREE, "prox": "exact"}
-    options |= {"greedy-free": free_greedy, "iht-free": free_iht}
+    options |= scale_free()
     for solver in ("greedy", "iht"):
         for arm in ("as-printed", "corrected", "free"):
             both = options[f"{solver}-{arm}"]
@@ -206,8 +201,10 @@ def _ablation(preset: Preset) -> Preset:
             *(note for note in preset.notes if note not in (BATCHBALD, FULL_BATCH)),
             "with the variance only, the batch is the b items of largest sigma_j whatever the "
             "solver, so it is run once; the options say so by an alpha of 1e30",
-            "in the paper's units alpha has next to no effect on the corrected solvers, so their "
-            "arms are nearly one; in scale-free units alpha = 1 weighs both terms alike",
+            "in the paper's units alpha changes few items of a batch by greedy or by the corrected "
+            "IHT, so that their arms are nearly one, and IHT as printed picks the largest sigma_j "
+            "at any alpha above 0 (see What alpha weighs); in scale-free units alpha = 1 weighs "
+            "both terms alike",
             "rows that Table 1 has too are its runs",
         ),
     )

@@ -99,6 +99,8 @@ def markdown(table: PaperTable, sections: Sequence[TableSection]) -> str:
         parts += ["Area under the learning curve: trapezoid over labels, over their range.", ""]
     for section in sections:
         parts += _section_lines(table, section)
+    if not sections:
+        parts.append("Not run yet.")
     return "\n".join(parts).rstrip() + "\n"
 
 

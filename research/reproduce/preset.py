@@ -102,8 +102,8 @@ ROW_TITLES = {
     "iht-printed-bias-only": "IHT, as printed, bias only (alpha = 0)",
     "greedy-corrected-bias-only": "greedy, corrected, bias only (alpha = 0)",
     "iht-corrected-bias-only": "IHT, corrected, bias only (alpha = 0)",
-    "greedy-free": "greedy, scale-free units, alpha = beta = 1",
-    "iht-free": "IHT, scale-free units, alpha = beta = 1",
+    "greedy-free": "greedy, corrected, scale-free units, alpha = beta = 1",
+    "iht-free": "IHT, corrected, scale-free units, alpha = beta = 1",
     "greedy-free-bias-only": "greedy, scale-free units, bias only (alpha = 0)",
     "iht-free-bias-only": "IHT, scale-free units, bias only (alpha = 0)",
 }
@@ -136,6 +136,18 @@ def readings(greedy: dict[str, Any], iht: dict[str, Any]) -> Options:
         "iht-as-printed": {**iht, "prox": "appendix"},
         "greedy-corrected": {**greedy, **CORRECTED_SCORE},
         "iht-corrected": {**iht, "prox": "exact"},
+    }
+
+
+FREE_ROWS = ("greedy-free", "iht-free")
+
+
+def scale_free() -> Options:
+    """Return the options of both solvers with the paper's variance in scale-free units, by row."""
+    both = {"alpha": 1.0, "beta": 1.0, "scale": "free", "uncertainty": "variance"}
+    return {
+        "greedy-free": {"strategy": "sabal-greedy", **both, **CORRECTED_SCORE},
+        "iht-free": {"strategy": "sabal-iht", **both, "prox": "exact"},
     }
 
 

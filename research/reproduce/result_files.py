@@ -16,10 +16,11 @@ from typing import Any
 
 from research.reproduce.preset import Preset
 from research.study.csv_lines import read_lines
+from sabal.predictions.prediction import Probabilities
 from sabal.simulate.curves import Point
 from sabal.simulate.experiment import Experiment
 from sabal.strategies import make_strategy
-from sabal.strategies.sparse_approximation import SparseApproximation
+from sabal.strategies.sparse_approximation import PaperMethod, SparseApproximation
 
 HARNESS = 1
 """Version of the harness, raised by hand when the same settings give other results."""
@@ -121,6 +122,9 @@ def options_of(preset: Preset, row: str) -> dict[str, Any]:
     if isinstance(made, SparseApproximation):
         # What the solver makes of options that are None.
         found |= asdict(made.solver())  # type: ignore[call-overload]
+    if isinstance(made, PaperMethod) and made.scale == "free" and made.uncertainty is None:
+        # All presets are classifications.
+        found["uncertainty"] = Probabilities.default_uncertainty
     return {
         name: value
         for name, value in found.items()

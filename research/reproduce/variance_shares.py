@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from research import PROGRAM
 from research.reproduce.first_query import first_outputs
 from research.reproduce.paper_tables import TABLES, presets_of
-from research.reproduce.preset import READING_ROWS, Preset, title_of
+from research.reproduce.preset import FREE_ROWS, READING_ROWS, Preset, scale_free, title_of
 from research.reproduce.preset_data import data_of
 from research.reproduce.result_files import digest_of, experiment_of
 from research.reproduce.scaling import SIZES, scaled
@@ -25,9 +25,8 @@ from sabal.strategies import make_strategy
 
 SHARES_FILE = "variance-shares.csv"
 SHARES_PAGE = "variance-shares.md"
-FREE_ROWS = ("sabal-greedy", "sabal-iht")
 ROWS = (*READING_ROWS, *FREE_ROWS)
-"""What is measured: both readings at the printed alpha, and Sabal's defaults."""
+"""What is measured: both readings at the printed alpha, and the same in scale-free units."""
 
 RANDOM_BATCHES = 5
 
@@ -107,6 +106,7 @@ def measure_shares(
     """Measure what OUT/variance-shares.csv lacks; return all shares."""
     for table, paper in measured_presets() if presets is None else presets:
         preset = scaled(paper, "laptop")
+        preset = replace(preset, options={**preset.options, **scale_free()})
         found, _ = read_lines(out / SHARES_FILE, VarianceShare)
         missing = [row for row in ROWS if digest_of(preset, row) not in {f.digest for f in found}]
         if missing:
@@ -182,17 +182,23 @@ def shares_table(shares: Sequence[VarianceShare]) -> list[str]:
     return lines
 
 
-def unchanged_text(shares: Sequence[VarianceShare], rows: Sequence[str]) -> str:
-    """Say how much of the batches of some rows does not depend on alpha."""
+def unchanged_text(shares: Sequence[VarianceShare]) -> str:
+    """Say how much of the batches of each solver does not depend on alpha."""
+    greedy = _unchanged(shares, ("greedy-as-printed", "greedy-corrected"))
+    exact, appendix = (_unchanged(shares, (f"iht-{each}",)) for each in ("corrected", "as-printed"))
+    return (
+        f"with alpha = 0 in place of the printed alpha, greedy chooses {greedy} of the same items "
+        f"by either score, IHT {exact} with the exact rule and {appendix} with that of the appendix"
+    )
+
+
+def _unchanged(shares: Sequence[VarianceShare], rows: Sequence[str]) -> str:
     parts = [share.unchanged / share.budget for share in shares if share.row in rows]
-    return f"{min(parts):.0%} to {max(parts):.0%}" if parts else "an unknown part"
+    return f"{100 * min(parts):.0f} to {100 * max(parts):.0f} %"
 
 
 def write_shares(shares: Sequence[VarianceShare], out: Path) -> Path:
     """Write OUT/variance-shares.md."""
-    printed, corrected = (
-        unchanged_text(shares, rows) for rows in (READING_ROWS[:2], READING_ROWS[2:])
-    )
     lines = [
         "# What alpha weighs",
         "",
@@ -203,8 +209,8 @@ def write_shares(shares: Sequence[VarianceShare], out: Path) -> Path:
         "",
         *shares_table(shares),
         "",
-        f"With alpha = 0 the solvers as printed keep {printed} of their batch, the corrected ones "
-        f"{corrected}, and Sabal's defaults {unchanged_text(shares, FREE_ROWS)}.",
+        f"In short: {unchanged_text(shares)}; in scale-free units greedy and IHT choose "
+        f"{_unchanged(shares, FREE_ROWS)}.",
         "",
         "In the paper's units sigma_j carries 1/n and is squared, so that the variance term goes "
         "with b / n^2, while the bias of a random batch goes with 1 / b. The column `paper's n and "
