@@ -1,4 +1,4 @@
-"""`python -m research variance-shares`."""
+"""`python -m research shares`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sabal.core.threads import limit_threads
 from sabal.errors import SabalWarning
 
 
-@app.command("variance-shares")
-def variance_shares(
+@app.command()
+def shares(
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with the NAME.npz files of the data sets.")
     ] = None,
@@ -36,6 +36,6 @@ def variance_shares(
     limit_threads(1)
     with interruptible(), warnings.catch_warnings():
         warnings.simplefilter("ignore", SabalWarning)
-        shares = measure_shares(out, work, None if data_dir is None else str(data_dir), say)
-    print("\n".join(shares_table(shares)))
-    print(f"Written to {write_shares(shares, out)}")
+        found = measure_shares(out, work, None if data_dir is None else str(data_dir), say)
+    print("\n".join(shares_table(found)))
+    print(f"Written to {write_shares(found, out)}")

@@ -217,7 +217,7 @@ def write_shares(shares: Sequence[VarianceShare], out: Path) -> Path:
         "b` extrapolates the share of a random batch in this way to the pool and batch of the "
         "paper.",
         "",
-        f"    {PROGRAM} variance-shares",
+        f"    {PROGRAM} shares",
         "",
     ]
     return write_text_whole(out / SHARES_PAGE, "\n".join(lines))
