@@ -31,6 +31,7 @@ app: .venv/app
 # One BLAS thread per test process: the processes already use every core.
 test: lint
 	bash scripts/install-chromium.sh
+	bash scripts/install-postgresql.sh
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
 
 lint: .venv/full

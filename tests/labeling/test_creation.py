@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from forks import COMMAND, COMMAND_IMPORTS, Forks
+from forks import COMMAND, COMMAND_IMPORTS, KILLED_AT, Forks
 from labeling_helpers import answer
 from sabal.errors import FileError, SabalError
 from sabal.labeling.project import Project
@@ -24,19 +24,6 @@ STEPS = {
     "before the move": "sabal.labeling.creation.move_to_new",
     "before the settings": "sabal.labeling.project.write_settings",
 }
-KILLED_AT = """
-    import os, signal
-    from importlib import import_module
-    step, *words = given
-    module, _, name = step.rpartition(".")
-    if ".Store" in module:
-        owner = import_module(module.removesuffix(".Store")).Store
-    else:
-        owner = import_module(module)
-    setattr(owner, name, lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL))
-    sys.argv = ["sabal", *words]
-    main()
-"""
 
 
 @pytest.fixture

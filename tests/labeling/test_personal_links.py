@@ -21,8 +21,8 @@ OLD = Path(__file__).parents[1] / "golden" / "project-0.1"
 
 
 @pytest.fixture
-def store(tmp_path):
-    made = open_store(tmp_path / "s.db", overlap=2)
+def store(database):
+    made = open_store(database, overlap=2)
     yield made
     made.close()
 
@@ -39,13 +39,15 @@ def settled(store):
 # People
 
 
-def test_a_token_is_known_and_not_stored(tmp_path, store):
+def test_a_token_is_known_and_not_stored(tmp_path):
+    store = open_store(tmp_path / "s.db")
     token = store.add_person(" Ann ", "lead")
     assert store.person_with(token) == Person("Ann", "lead")
     assert store.person_with("other") is store.person_with("") is None
     assert len(token) >= 32
     content = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert token.encode() not in content
+    store.close()
     again = Store.open(tmp_path / "s.db")
     assert again.people() == [Person("Ann", "lead")]
     again.close()
@@ -139,13 +141,13 @@ def test_a_decision_sent_twice_counts_once_and_is_no_vote(store):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_decisions_survive_export_and_import(tmp_path, store, format):
+def test_decisions_survive_export_and_import(tmp_path, new_database, store, format):
     for who, label in (("ann", "cat"), ("bob", "cat"), ("eve", "cat")):
         answer(store, "i0", label, who) if who != "eve" else decide(store, "i0", "dog")
     answer(store, "i1", "dog", "eve")
     decide(store, "i1", None)
     file = export_file(store, tmp_path / "labels", format)
-    other = open_store(tmp_path / "other.db", overlap=2, batch=0)
+    other = open_store(new_database(), overlap=2, batch=0)
     decide_before = other.import_labels([])
     assert decide_before.labels == 0
     for expected in (4, 0):

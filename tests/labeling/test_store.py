@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import sqlite3
-import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
+from hypothesis import HealthCheck, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql
@@ -32,8 +29,8 @@ def clock():
 
 
 @pytest.fixture
-def store(tmp_path, clock):
-    made = open_store(tmp_path / "s.db", clock=clock)
+def store(database, clock):
+    made = open_store(database, clock=clock)
     yield made
     made.close()
 
@@ -42,21 +39,23 @@ def keys(leased):
     return [each.item for each in leased]
 
 
-def tables(path):
-    with sqlite3.connect(path) as connection:
+def tables(store):
+    names = ("answers", "rounds", "batch_items", "items", "migrations", "settings")
+    found = [schema.metadata.tables[name] for name in names]
+    with store.database.read() as connection:
         return {
-            name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall()  # noqa: S608
-            for name in ("answers", "rounds", "batch_items", "items", "migrations", "settings")
+            table.name: connection.execute(sa.select(table).order_by(*table.primary_key)).all()
+            for table in found
         }
 
 
 # Submissions
 
 
-def test_an_answer_is_there_when_the_store_is_opened_again(tmp_path, store):
+def test_an_answer_is_there_when_the_store_is_opened_again(database, store):
     given = answer(store, "i0", "dog", seconds=1.5)
     assert (given.item, given.label, given.round, given.action) == ("i0", "dog", 0, "label")
-    again = Store.open(tmp_path / "s.db")
+    again = Store.open(database)
     assert again.history() == [given]
     assert again.history()[0].seconds == 1.5
     assert again.settings.classes == store.settings.classes
@@ -104,15 +103,15 @@ def test_what_makes_no_sense_is_refused_and_leaves_no_trace(store, sent, error, 
     assert store.history() == []
 
 
-def test_an_item_that_was_not_chosen_cannot_be_answered(tmp_path):
-    store = open_store(tmp_path / "s.db", items=3, batch=2)
+def test_an_item_that_was_not_chosen_cannot_be_answered(database):
+    store = open_store(database, items=3, batch=2)
     with pytest.raises(InputError, match="not chosen"):
         answer(store, "i2")
     store.close()
 
 
-def test_threads_may_submit_the_same_at_the_same_time(tmp_path):
-    store = open_store(tmp_path / "s.db", items=40, overlap=9)
+def test_threads_may_submit_the_same_at_the_same_time(database):
+    store = open_store(database, items=40, overlap=9)
     together = threading.Barrier(8)
 
     def work(person):
@@ -130,8 +129,8 @@ def test_threads_may_submit_the_same_at_the_same_time(tmp_path):
     store.close()
 
 
-def test_stores_of_two_processes_see_each_other(tmp_path, store):
-    other = Store.open(tmp_path / "s.db")
+def test_stores_of_two_processes_see_each_other(database, store):
+    other = Store.open(database)
     answer(store, "i0")
     answer(other, "i1", who="bob")
     assert (
@@ -142,13 +141,18 @@ def test_stores_of_two_processes_see_each_other(tmp_path, store):
     other.close()
 
 
-def test_sqlite_is_durable_and_holds_its_foreign_keys(store):
+def test_sqlite_is_durable(tmp_path):
+    store = open_store(tmp_path / "s.db")
     with store.database.read() as connection:
         pragmas = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
             for name in ("journal_mode", "synchronous", "foreign_keys")
         }
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+    store.close()
+
+
+def test_foreign_keys_hold(store):
     with pytest.raises(sa.exc.IntegrityError), store.database.write() as connection:
         connection.execute(schema.leases.insert().values(
             item_id=99, annotator="a", round=0, leased_at="", expires_at=""
@@ -210,9 +214,8 @@ def test_the_later_answer_of_a_person_stands(store):
 # History
 
 
-def test_history_is_never_overwritten(tmp_path, store):
-    path = tmp_path / "s.db"
-    before = tables(path)
+def test_history_is_never_overwritten(store):
+    before = tables(store)
     for act in (
         lambda: answer(store, "i0", "cat"),
         lambda: answer(store, "i0", "dog"),
@@ -223,7 +226,7 @@ def test_history_is_never_overwritten(tmp_path, store):
         lambda: store.import_labels([ImportedLabel("i2", "cat", "eve")]),
     ):
         act()
-        after = tables(path)
+        after = tables(store)
         for name, rows in before.items():
             assert after[name][: len(rows)] == rows, f"{name} changed"
         before = after
@@ -252,19 +255,18 @@ def naive_current(history):
 
 
 @given(ACTIONS)
-@examples(max_examples=25)
-def test_history_can_be_replayed_to_any_moment(actions):
-    with tempfile.TemporaryDirectory() as folder:
-        store = open_store(Path(folder) / "s.db", items=4, overlap=2)
-        seen = {}
-        for who, what, item in actions:
-            done = undo(store, who) if what == "undo" else answer(store, f"i{item}", what, who)
-            if done is not None:
-                seen[done.id] = current_labels(store)
-                assert seen[done.id] == naive_current(store.history())
-        for number, then in seen.items():
-            assert [(x.id, x.label, x.annotator) for x in store.labels(until=number)] == then
-        store.close()
+@examples(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_history_can_be_replayed_to_any_moment(new_database, actions):
+    store = open_store(new_database(), items=4, overlap=2)
+    seen = {}
+    for who, what, item in actions:
+        done = undo(store, who) if what == "undo" else answer(store, f"i{item}", what, who)
+        if done is not None:
+            seen[done.id] = current_labels(store)
+            assert seen[done.id] == naive_current(store.history())
+    for number, then in seen.items():
+        assert [(x.id, x.label, x.annotator) for x in store.labels(until=number)] == then
+    store.close()
 
 
 # Leases
@@ -379,31 +381,30 @@ class NaiveLeases:
         max_size=20,
     ),
 )
-@examples(max_examples=20)
-def test_leases_are_those_of_the_rule(overlap, actions):
+@examples(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_leases_are_those_of_the_rule(new_database, overlap, actions):
     clock = Clock()
-    with tempfile.TemporaryDirectory() as folder:
-        store = open_store(Path(folder) / "s.db", items=6, batch=4, overlap=overlap, clock=clock)
-        store.add_round(1, [NewBatchItem(5), NewBatchItem(4)], strategy="sabal")
-        rule = NaiveLeases(store, clock)
-        for who, what, number in actions:
-            if what == "next":
-                wanted = rule.next(who, number + 1)
-                assert keys(store.next_items(who, number + 1)) == wanted
-            elif what == "wait":
-                clock.pass_(60 * number)
-            elif what == "undo":
-                if (undone := undo(store, who)) is not None:
-                    rule.take(who, undone.item)
-            else:
-                with contextlib.suppress(InputError):  # others have answered it
-                    answer(store, f"i{number}", what, who)
-                    rule.give_back(who, f"i{number}")
-        store.close()
+    store = open_store(new_database(), items=6, batch=4, overlap=overlap, clock=clock)
+    store.add_round(1, [NewBatchItem(5), NewBatchItem(4)], strategy="sabal")
+    rule = NaiveLeases(store, clock)
+    for who, what, number in actions:
+        if what == "next":
+            wanted = rule.next(who, number + 1)
+            assert keys(store.next_items(who, number + 1)) == wanted
+        elif what == "wait":
+            clock.pass_(60 * number)
+        elif what == "undo":
+            if (undone := undo(store, who)) is not None:
+                rule.take(who, undone.item)
+        else:
+            with contextlib.suppress(InputError):  # others have answered it
+                answer(store, f"i{number}", what, who)
+                rule.give_back(who, f"i{number}")
+    store.close()
 
 
-def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):
-    store = open_store(tmp_path / "s.db", items=80)
+def test_threads_that_ask_at_the_same_time_get_different_items(database):
+    store = open_store(database, items=80)
     together = threading.Barrier(8)
 
     def ask(person):
@@ -417,8 +418,8 @@ def test_threads_that_ask_at_the_same_time_get_different_items(tmp_path):
     store.close()
 
 
-def test_batches_are_given_out_in_order(tmp_path):
-    store = open_store(tmp_path / "s.db", items=6, batch=2)
+def test_batches_are_given_out_in_order(database):
+    store = open_store(database, items=6, batch=2)
     store.add_round(1, [NewBatchItem(5), NewBatchItem(3)], strategy="sabal")
     assert keys(store.next_items("ann", 9)) == ["i0", "i1", "i5", "i3"]
     store.close()
@@ -427,8 +428,8 @@ def test_batches_are_given_out_in_order(tmp_path):
 # Overlap
 
 
-def test_an_item_goes_to_as_many_people_as_overlap_says(tmp_path):
-    store = open_store(tmp_path / "s.db", items=2, overlap=2)
+def test_an_item_goes_to_as_many_people_as_overlap_says(database):
+    store = open_store(database, items=2, overlap=2)
     assert keys(store.next_items("ann", 9)) == keys(store.next_items("bob", 9)) == ["i0", "i1"]
     assert store.next_items("eve", 9) == []
     answer(store, "i0", "cat", "ann")
@@ -439,8 +440,8 @@ def test_an_item_goes_to_as_many_people_as_overlap_says(tmp_path):
     store.close()
 
 
-def test_the_majority_decides_and_the_earliest_breaks_ties(tmp_path):
-    store = open_store(tmp_path / "s.db", items=2, overlap=3, classes=("a", "b", "c"))
+def test_the_majority_decides_and_the_earliest_breaks_ties(database):
+    store = open_store(database, items=2, overlap=3, classes=("a", "b", "c"))
     for who, label in (("ann", "a"), ("bob", "b"), ("eve", "b")):
         answer(store, "i0", label, who)
     for who, label in (("ann", "c"), ("bob", "a")):
@@ -451,8 +452,8 @@ def test_the_majority_decides_and_the_earliest_breaks_ties(tmp_path):
     store.close()
 
 
-def test_agreement_of_people(tmp_path):
-    store = open_store(tmp_path / "s.db", items=4, overlap=2)
+def test_agreement_of_people(database):
+    store = open_store(database, items=4, overlap=2)
     assert store.agreement() is None
     for k, (one, two) in enumerate(
         [("cat", "cat"), ("dog", "dog"), ("cat", "dog"), ("dog", "dog")]
@@ -467,8 +468,8 @@ def test_agreement_of_people(tmp_path):
     store.close()
 
 
-def test_agreement_on_a_single_class_has_no_kappa(tmp_path):
-    store = open_store(tmp_path / "s.db", items=1, overlap=2)
+def test_agreement_on_a_single_class_has_no_kappa(database):
+    store = open_store(database, items=1, overlap=2)
     answer(store, "i0", "cat", "ann")
     answer(store, "i0", "cat", "bob")
     assert (store.agreement().share, store.agreement().kappa) == (1.0, None)
@@ -490,8 +491,8 @@ def test_status_counts_items(store):
     assert store.status().finished
 
 
-def test_status_before_the_first_batch(tmp_path):
-    store = open_store(tmp_path / "s.db", batch=0)
+def test_status_before_the_first_batch(database):
+    store = open_store(database, batch=0)
     found = store.status()
     assert (found.round, found.remaining, found.finished) == (None, 0, False)
     assert store.batch() == store.next_items("ann", 3) == store.labels() == store.curve() == []
@@ -510,8 +511,8 @@ def test_the_state_of_the_worker_is_told_and_kept(store):
         store.set_state("asleep")
 
 
-def test_labels_carry_round_weight_role_and_time(tmp_path, clock):
-    store = open_store(tmp_path / "s.db", batch=0, clock=clock)
+def test_labels_carry_round_weight_role_and_time(database, clock):
+    store = open_store(database, batch=0, clock=clock)
     store.add_round(
         0,
         [
@@ -586,16 +587,16 @@ def measured(store, accuracies, checks):
         ([0.2, 0.9, 0.9, 0.9, 0.9], 20_000, "not-helping"),
     ],
 )
-def test_advice_says_no_more_than_the_interval_allows(tmp_path, accuracies, checks, verdict):
-    store = open_store(tmp_path / "s.db", batch=1)
+def test_advice_says_no_more_than_the_interval_allows(database, accuracies, checks, verdict):
+    store = open_store(database, batch=1)
     measured(store, accuracies, checks)
     assert store.advice().verdict == verdict
     assert store.advice().text.endswith(".")
     store.close()
 
 
-def test_the_curve_has_wilson_intervals(tmp_path):
-    store = open_store(tmp_path / "s.db", batch=1)
+def test_the_curve_has_wilson_intervals(database):
+    store = open_store(database, batch=1)
     measured(store, [0.9], 10)
     (point,) = store.curve()
     assert (point.round, point.labels, point.accuracy, point.checks) == (0, 20, 0.9, 10)
@@ -647,14 +648,14 @@ def test_an_export_come_home_adds_nothing(store):
     assert len(store.history()) == 1
 
 
-def test_labels_move_to_another_project_as_they_are(tmp_path, store, clock):
+def test_labels_move_to_another_project_as_they_are(new_database, store, clock):
     clock.pass_(0.123456)
     store.add_items([PoolItem(6, "i6", "text", "x")])
     store.add_round(1, [NewBatchItem(6, weight=0.1 + 0.2, role="check")], strategy="sabal")
     answer(store, "i6", "dog")
     answer(store, "i0", "cat")
     rows = store.labels()
-    other = open_store(tmp_path / "o.db", items=7, batch=0)
+    other = open_store(new_database(), items=7, batch=0)
     report = other.import_labels(
         ImportedLabel(x.id, x.label, x.annotator, x.round, x.time, False, x.weight, x.role)
         for x in rows
@@ -690,15 +691,14 @@ def test_an_import_is_whole_or_absent(store, bad):
 # Texts
 
 
-def test_strange_texts_survive(tmp_path):
-    path = tmp_path / "s.db"
-    store = Store.open(path, settings(classes=STRANGE))
+def test_strange_texts_survive(database):
+    store = Store.open(database, settings(classes=STRANGE))
     store.add_items(PoolItem(row, text, "text", text * 3) for row, text in enumerate(STRANGE))
     store.add_round(0, [NewBatchItem(row) for row in range(len(STRANGE))], strategy="random")
     for text in STRANGE:
         answer(store, text, text, who=text)
     store.close()
-    again = Store.open(path)
+    again = Store.open(database)
     assert [(x.id, x.label, x.annotator) for x in again.labels()] == [(x, x, x) for x in STRANGE]
     assert [x.content for x in again.items()] == [text * 3 for text in STRANGE]
     assert again.settings.classes == STRANGE
@@ -717,17 +717,18 @@ def test_two_items_of_one_key_are_refused(store):
 # The database
 
 
-def test_migrations_are_recorded_and_applied_once(tmp_path, monkeypatch):
-    path = tmp_path / "s.db"
+def test_migrations_are_recorded_and_applied_once(new_database, monkeypatch):
+    path = new_database(empty=True)
     open_store(path).close()
     applied = []
     step = migrations.Migration(99, "a column more", lambda connection: applied.append(1))
     monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
     for _ in range(2):
-        Store.open(path).close()
+        store = Store.open(path)
+        rows = tables(store)["migrations"]
+        store.close()
     assert applied == [1]
-    with sqlite3.connect(path) as connection:
-        rows = connection.execute("SELECT number, name FROM migrations ORDER BY 1").fetchall()
+    rows = [(number, name) for number, name, _ in rows]
     assert rows[0] == (1, "first tables")
     assert rows[-1] == (99, "a column more")
     monkeypatch.undo()
@@ -735,8 +736,8 @@ def test_migrations_are_recorded_and_applied_once(tmp_path, monkeypatch):
         Store.open(path)
 
 
-def test_a_migration_that_fails_leaves_nothing(tmp_path, monkeypatch):
-    path = tmp_path / "s.db"
+def test_a_migration_that_fails_leaves_nothing(new_database, monkeypatch):
+    path = new_database(empty=True)
 
     def fails(connection):
         connection.exec_driver_sql("CREATE TABLE half (x INTEGER)")
@@ -746,15 +747,14 @@ def test_a_migration_that_fails_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(migrations, "MIGRATIONS", (*migrations.MIGRATIONS, step))
     with pytest.raises(RuntimeError):
         Store.open(path, settings())
-    with sqlite3.connect(path) as connection:
-        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
+    with contextlib.closing(Database(path)) as database, database.read() as connection:
+        assert sa.inspect(connection).get_table_names() == []
 
 
-def test_settings_that_change_are_added_to_the_old_ones(tmp_path):
-    path = tmp_path / "s.db"
+def test_settings_that_change_are_added_to_the_old_ones(database):
     for budget in (500, 500, 600):
-        Store.open(path, settings(budget=budget)).close()
-    store = Store.open(path)
+        Store.open(database, settings(budget=budget)).close()
+    store = Store.open(database)
     assert store.settings.budget == 600
     with store.database.read() as connection:
         contents = connection.scalars(sa.select(schema.settings.c.content)).all()

@@ -62,6 +62,21 @@ COMMAND = """
     sys.argv = ["sabal", *given]
     main()
 """
+
+KILLED_AT = """
+    import os, signal
+    from importlib import import_module
+    step, *words = given
+    module, _, name = step.rpartition(".")
+    if ".Store" in module:
+        owner = import_module(module.removesuffix(".Store")).Store
+    else:
+        owner = import_module(module)
+    setattr(owner, name, lambda *args, **more: os.kill(os.getpid(), signal.SIGKILL))
+    sys.argv = ["sabal", *words]
+    main()
+"""
+"""Run the command, and kill it where it would call the function that is named first."""
 COMMAND_IMPORTS = (
     "from sabal.cli import main; import sabal.simulate.simulation, sabal.simulate.html_report, "
     "sabal.labeling.exchange, sabal.labeling.project, sabal.pools, sabal.cli.tables, "

@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from sabal.core.files import move_to_new
 from sabal.errors import FileError
+from sabal.labeling.server_creation import holds_answers, new_server_store
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Store, schema
 from sabal.labeling.store.records import PoolItem
@@ -26,7 +27,6 @@ from sabal.labeling.store.records import PoolItem
 SETTINGS, DATABASE = "sabal.toml", "sabal.db"
 COMPANIONS = ("-wal", "-shm", "-journal")  # endings of what SQLite keeps beside a database
 UNFINISHED = ".sabal-init-"  # the prefix of the temporary folder
-WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
 
 
 def check_free(place: Path) -> None:
@@ -48,8 +48,7 @@ def check_free(place: Path) -> None:
 def new_store(place: Path, settings: Settings, items: Iterable[PoolItem]) -> Iterator[Store]:
     """Create the store of a new project; close and remove it if the block fails."""
     if settings.database_url is not None:
-        with _closed_on_error(Store.open(settings.database_url, settings)) as store:
-            store.add_items(items)
+        with new_server_store(settings.database_url, settings, items) as store:
             yield store
         return
     database = place / DATABASE
@@ -102,11 +101,8 @@ def _is_unfinished(database: Path) -> bool:
     try:
         with engine.connect() as connection:
             found = set(sa.inspect(connection).get_table_names())
-            return found <= set(schema.metadata.tables) and not any(
-                connection.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).first()
-                for name, table in schema.metadata.tables.items()
-                if name in found - WRITTEN_BY_INIT
-            )
+            ours = found <= set(schema.metadata.tables)
+            return ours and not holds_answers(connection, found)
     except (sa.exc.DatabaseError, sqlite3.Error):
         return False
 

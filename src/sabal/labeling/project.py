@@ -59,13 +59,16 @@ class Project:
         }
         chosen = Settings.from_dict(values)
         make_folder(place)
-        with os_errors_about(place), new_store(place, chosen, source.items) as store:
-            try:
+        written = False
+        try:
+            with os_errors_about(place), new_store(place, chosen, source.items) as store:
+                written = True
                 # Last: with this file the folder is a project.
                 write_settings(place / SETTINGS, chosen)
-            except BaseException:
+        except BaseException:
+            if written:
                 (place / SETTINGS).unlink(missing_ok=True)
-                raise
+            raise
         return cls(place, chosen, store)
 
     @classmethod

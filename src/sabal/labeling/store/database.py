@@ -8,6 +8,7 @@ A SQLite file without write permission can still be read: see `_read_only_url`.
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -20,10 +21,14 @@ from urllib.parse import quote
 import sqlalchemy as sa
 
 from sabal.errors import FileError
+from sabal.labeling.store.database_errors import database_errors, locked_error
 
 Clock = Callable[[], datetime]
-BUSY_MILLISECONDS = 30_000
+BUSY_SECONDS = 10  # for a lock, which is never kept for as long unless a program hangs
+CONNECT_SECONDS = 10  # for a connection to a server
+IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
 WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
+CREATION_LOCK = 5_941_238  # the key of the lock of `sabal init`
 
 
 def utc_now() -> datetime:
@@ -57,15 +62,36 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[sa.Connection]:
         """Open a transaction for reading."""
-        with _database_errors(self.location), self._engine.begin() as connection:
+        with database_errors(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sa.Connection]:
         """Open a transaction that no other write overlaps; it is durable when the block ends."""
         writing = self._engine.execution_options(sabal_writes=True)
-        with self._writer, _database_errors(self.location), writing.begin() as connection:
-            yield connection
+        if not self._writer.acquire(timeout=BUSY_SECONDS):
+            raise locked_error()
+        try:
+            with database_errors(), writing.begin() as connection:
+                yield connection
+        finally:
+            self._writer.release()
+
+    @contextmanager
+    def creation_lock(self) -> Iterator[None]:
+        """Hold a lock of a server; raise if another process holds it. Closing releases it."""
+        if self._engine.dialect.name != "postgresql":
+            yield
+            return
+        alone = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        with database_errors():
+            connection = alone.connect()
+        with connection:
+            with database_errors():
+                query = sa.select(sa.func.pg_try_advisory_lock(CREATION_LOCK))
+                if not connection.scalar(query):
+                    raise locked_error()
+            yield
 
     def close(self) -> None:
         """Close all connections."""
@@ -96,7 +122,10 @@ def _create_engine(url_or_path: str | Path, read_only: bool) -> sa.Engine:
         sa.event.listen(engine, "connect", _prepare_sqlite)
         sa.event.listen(engine, "begin", _begin_sqlite)
     elif engine.dialect.name == "postgresql":
+        sa.event.listen(engine, "do_connect", _limit_connecting)
         sa.event.listen(engine, "begin", _begin_postgresql)
+        # What psycopg logs beside an error is not for users.
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())
     else:
         raise FileError("SQLite or PostgreSQL", engine.dialect.name, "use one of these")
     return engine
@@ -134,7 +163,7 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     # The driver would begin transactions by itself, and only at the first write.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
@@ -146,21 +175,15 @@ def _begin_sqlite(connection: sa.Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
+def _limit_connecting(dialect: Any, record: Any, arguments: Any, options: Any) -> None:
+    if dialect.driver in ("psycopg", "psycopg2"):
+        options.setdefault("connect_timeout", CONNECT_SECONDS)
+
+
 def _begin_postgresql(connection: sa.Connection) -> None:
     if connection.get_execution_options().get("sabal_writes"):
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({WRITER_LOCK})")
-
-
-@contextmanager
-def _database_errors(location: str) -> Iterator[None]:
-    """Raise what a user can mend as a `FileError`; errors of our own SQL stay as they are."""
-    try:
-        yield
-    except (sa.exc.DatabaseError, sa.exc.TimeoutError) as error:
-        if isinstance(error, sa.exc.IntegrityError | sa.exc.ProgrammingError):
-            raise
-        raise FileError(
-            f"a usable database at {location}",
-            str(getattr(error, "orig", None) or error),
-            "check that it is a database of sabal, that it can be written and the disk has room",
-        ) from None
+        connection.exec_driver_sql(
+            f"SELECT set_config('lock_timeout', '{BUSY_SECONDS}s', true), "
+            f"set_config('idle_in_transaction_session_timeout', '{IDLE_SECONDS}s', true), "
+            f"pg_advisory_xact_lock({WRITER_LOCK})"
+        )
