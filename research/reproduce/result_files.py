@@ -28,10 +28,10 @@ HARNESS = 1
 RUNS_FILE = "runs.csv"
 DIGEST_BYTES = 6
 
-ADDED_OPTIONS: dict[str, Any] = {}
-"""Options that strategies got since, with the value that changes no result.
+ADDED_OPTIONS: dict[str, Any] = {"uncertainty": "margin"}
+"""Options that came into the records later, with the value that earlier runs had.
 
-They are left out of digests, so that earlier runs remain valid.
+They are left out of digests at this value, so that earlier runs remain valid.
 """
 
 
@@ -125,11 +125,7 @@ def options_of(preset: Preset, row: str) -> dict[str, Any]:
     if isinstance(made, PaperMethod) and made.scale == "free" and made.uncertainty is None:
         # All presets are classifications.
         found["uncertainty"] = Probabilities.default_uncertainty
-    return {
-        name: value
-        for name, value in found.items()
-        if value is not None and (name not in ADDED_OPTIONS or value != ADDED_OPTIONS[name])
-    }
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def first_model_digest(preset: Preset) -> str:
@@ -143,13 +139,18 @@ def digest_of(preset: Preset, row: str, *, timed: bool = False) -> str:
     Names of rows and tables are not part of it: a row that another table has too is run once.
     """
     strategy, _ = experiment_of(preset).strategy_of(row)
+    options = {
+        name: value
+        for name, value in options_of(preset, row).items()
+        if name not in ADDED_OPTIONS or value != ADDED_OPTIONS[name]
+    }
     return _hash(
         {
             **_first_model(preset),
             "batch": preset.batch,
             "rounds": preset.rounds,
             "strategy": strategy,
-            "options": options_of(preset, row),
+            "options": options,
             "timed": timed,
         }
     )
