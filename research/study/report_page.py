@@ -106,7 +106,7 @@ def _page(findings: Findings, scope: ReportScope, plots: set[str]) -> str:
         f"{findings.runs:,} runs of [{RUNS_FILE}]({FOLDER}/{RUNS_FILE}), harness {HARNESS}. Areas "
         "under the learning curve, in percent; differences are paired by seed, with a 95 % "
         "interval (Student's t). A difference is significant, and bold, if its interval excludes "
-        "zero; there is no correction for multiple comparisons. Task by task: "
+        "zero; only what says so allows for several comparisons. Task by task: "
         f"[tasks.md]({FOLDER}/tasks.md).",
         "",
         *_unused_lines(findings),

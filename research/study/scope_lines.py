@@ -10,13 +10,14 @@ from research.study.definitions import FAMILIES
 from research.study.goals import Goal, rank_text, share_text
 from research.study.planning import FEW_SEEDS
 from research.study.report_lines import as_table, difference_text
-from research.study.scopes import ScopeFigures
+from research.study.scopes import LARGE, LARGE_BATCH, ScopeFigures
 
 Scopes = dict[str, ScopeFigures]
 
 TITLES = {
     "all": "all ranked tasks",
     **FAMILIES,
+    LARGE: f"batches of {LARGE_BATCH} or more",
     "held out": "held-out tasks",
 }
 
@@ -241,13 +242,13 @@ def _sentence(text: str) -> str:
 def advice_lines(scopes: Scopes) -> list[str]:
     """Return the block of the docs: which strategy for which family of tasks."""
     rows = []
-    for title in (*FAMILIES, *(t for t in scopes if t.startswith("b >="))):
+    for title in (*FAMILIES, LARGE):
         if title in scopes:
             each = scopes[title]
             best = each.by_area.places[0].configuration
             rows.append(
                 [
-                    title_of(each) if title in FAMILIES else f"batches with {title}",
+                    title_of(each),
                     str(each.tasks),
                     _advice(each, best),
                     share_text(each.median_share(DEFAULT)),

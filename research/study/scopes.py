@@ -25,6 +25,7 @@ from research.study.run_records import StudyResults
 from sabal.simulate.curves import interval
 
 LARGE_BATCH = 200
+LARGE = f"b >= {LARGE_BATCH}"
 ORACLE = "oracle"
 
 
@@ -96,7 +97,7 @@ def task_scopes(
     found: dict[str, Sequence[StudyTask]] = {"all": ranked}
     for family in FAMILIES:
         found[family] = [task for task in ranked if task.family == family]
-    found[f"b >= {LARGE_BATCH}"] = [task for task in ranked if task.batch >= LARGE_BATCH]
+    found[LARGE] = [task for task in ranked if task.batch >= LARGE_BATCH]
     found["held out"] = [task for task in tasks if task.name in held_out]
     return {title: chosen for title, chosen in found.items() if chosen}
 

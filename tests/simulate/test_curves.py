@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 from sabal.simulate.curves import Point, area, areas_of, interval, summarise, wins
-from sabal.simulate.verdict import verdict
+from sabal.simulate.recommendation import recommend
+from sabal.simulate.verdict import label_at_random, verdict
 
 
 def curve(strategy, seed, accuracies, start=10, step=10):
@@ -104,3 +105,71 @@ def test_many_strategies_do_not_make_one_of_them_better_by_chance():
                 points += curve(f"s{name}", seed, [0.5, 0.6 + rng.normal(scale=0.02)])
         claimed += "beats random" in verdict(summarise(points))
     assert claimed <= 12
+
+
+# -- the strategy to use ------------------------------------------------------------------------
+
+
+def noisy(seeds, scale=0.01, **gains):
+    """Curves of strategies that gain so much over random, with noise of their own."""
+    rng = np.random.default_rng(0)
+    points = []
+    for seed in range(seeds):
+        base = 0.5 + 0.1 * np.arange(4)
+        points += curve("random", seed, base)
+        for name, gain in gains.items():
+            points += curve(name, seed, base + gain + rng.normal(scale=scale))
+    return points
+
+
+@pytest.mark.parametrize(
+    ("points", "strategy", "words"),
+    [
+        (noisy(8, sabal=0.05, margin=0.01), "sabal", "ahead of margin, random (8 paired seeds)"),
+        (noisy(8, sabal=0.05, margin=0.044), "sabal", "no difference was found to margin"),
+        (noisy(8, sabal=0.05, margin=0.1), "margin", "ahead of sabal by +"),
+        (noisy(8, sabal=0.05, margin=0.054, scale=0.03), "sabal", "no difference was found"),
+        (noisy(4, sabal=0.05, margin=0.1), "sabal", "4 paired seeds cannot tell"),
+        (noisy(8, sabal=-0.02, margin=-0.05), "random", "nothing was gained"),
+        (noisy(8, margin=0.05), "margin", "the default, sabal, was not run"),
+        (noisy(8, margin=-0.01, scale=0.03), "sabal", "no difference was found"),
+        ([p for p in noisy(8, margin=0.05) if p.strategy == "margin"], "sabal", "was not run"),
+        (curve("sabal", 0, [0.5, 0.6]), "sabal", "1 paired seed cannot tell"),
+    ],
+)
+def test_the_strategy_to_use_is_the_default_unless_another_is_ahead(points, strategy, words):
+    found = recommend(points)
+    assert found.strategy == strategy
+    assert words in found.reason
+    assert found.text.startswith(f"Use {strategy} on these data: ")
+
+
+def test_the_interval_of_a_recommendation_allows_for_all_comparisons():
+    points = noisy(8, sabal=0.03, margin=0.05, badge=0.0)
+    areas = areas_of(points)
+    paired = [areas["margin"][seed] - areas["sabal"][seed] for seed in range(8)]
+    low, high = stats.t.interval(1 - 0.05 / 3, 7, np.mean(paired), stats.sem(paired))
+    assert f"({low:+.2f} to {high:+.2f}, 8 paired seeds)" in recommend(points).reason
+
+
+def test_another_strategy_is_rarely_recommended_by_chance():
+    """With ten strategies that are all alike, one of them looks better than the default."""
+    lured = 0
+    for trial in range(100):
+        rng = np.random.default_rng(trial)
+        points = []
+        for seed in range(5):
+            points += curve("random", seed, [0.5, 0.6])
+            for name in ("sabal", *(f"s{k}" for k in range(9))):
+                points += curve(name, seed, [0.5, 0.65 + rng.normal(scale=0.02)])
+        lured += recommend(points).strategy != "sabal"
+    assert lured <= 10
+
+
+def test_random_is_advised_where_it_was_shown_and_not_at_a_ceiling():
+    assert label_at_random(summarise(noisy(8, sabal=0.0)))
+    assert not label_at_random(summarise(noisy(8, sabal=0.05)))
+    assert not label_at_random(summarise(curve("sabal", 0, [0.5, 0.6])))
+    full = [p for s in range(5) for name in ("random", "sabal") for p in curve(name, s, [0.99, 1])]
+    assert not label_at_random(summarise(full))
+    assert recommend(full).strategy == "sabal"

@@ -101,7 +101,14 @@ def test_the_same_command_again_repeats_nothing(finished):
     again = run("--out", folder, "--json")
     assert again.returncode == 0
     assert {p: p.stat().st_mtime_ns for p in folder.glob("runs/**/*.json")} == before
-    assert "verdict" in json.loads(again.stdout)
+    found = json.loads(again.stdout)
+    assert "verdict" in found
+    # Two seeds are too few to prefer anything.
+    assert found["recommendation"]["strategy"] == "sabal"
+    assert "2 paired seeds cannot tell" in found["recommendation"]["reason"]
+    shown = run("--out", folder).stdout.splitlines()
+    assert " ".join(shown).rstrip().endswith("run at least 5.")
+    assert "Use sabal on these data" in (folder / "report.html").read_text()
 
 
 def test_another_plan_for_the_same_folder_is_refused(finished):

@@ -75,7 +75,9 @@ def simulate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Play a whole experiment with hidden labels, and say whether active learning helps.
+    """Play a whole experiment with hidden labels, and say whether and how active learning helps.
+
+    It ends with the strategy to use on these data, from five seeds on.
 
     The same command on the same folder goes on where it stopped, and repeats nothing.
 

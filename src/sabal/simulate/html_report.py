@@ -13,6 +13,7 @@ import numpy as np
 
 from sabal.core.files import write_text_whole
 from sabal.simulate.curves import Point, Summary, summarise, wins
+from sabal.simulate.recommendation import recommend
 from sabal.simulate.verdict import verdict
 
 STYLE = """
@@ -42,7 +43,7 @@ def write_report(
  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(title)}</title><style>{STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<p class="verdict">{escape(verdict(summaries))}</p>
+<p class="verdict">{escape(verdict(summaries))}<br>{escape(recommend(points).text)}</p>
 <img alt="Learning curves: test accuracy over labels, one line per strategy"
  src="data:image/png;base64,{image}">
 <h2>Areas under the curves</h2>

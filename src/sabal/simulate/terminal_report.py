@@ -1,4 +1,4 @@
-"""Simulations in a terminal: progress with the remaining time, then the table and the verdict."""
+"""Simulations in a terminal: progress with the remaining time, then the table and the advice."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point, summarise
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.html_report import SUMMARY_HEADER, summary_cells
+from sabal.simulate.recommendation import recommend
 from sabal.simulate.verdict import verdict
 
 SHORT_HEADER = {
@@ -87,11 +88,17 @@ def progress_bar(
 
 
 def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> None:
-    """Print the table of areas, the verdict and the path of the report."""
+    """Print the table of areas, the path of the report, the verdict and the strategy to use."""
     summaries = summarise(points)
+    advice, report = recommend(points), (folder / "report.html").resolve()
     if as_json:
-        found = {"summaries": [asdict(s) for s in summaries], "verdict": verdict(summaries)}
-        print(json.dumps({**found, "report": str((folder / "report.html").resolve())}))
+        found = {
+            "summaries": [asdict(summary) for summary in summaries],
+            "verdict": verdict(summaries),
+            "recommendation": asdict(advice),
+            "report": str(report),
+        }
+        print(json.dumps(found))
         return
     # Narrow enough for 80 columns; the name of a strategy is never cut.
     table = Table(title="Areas under the learning curves", box=SIMPLE_HEAD, padding=(0, 1))
@@ -104,7 +111,6 @@ def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> No
         table.add_row(*summary_cells(summary))
     print_table(table)
     console = Console()
-    console.print(verdict(summaries), style="bold", markup=False, highlight=False)
-    console.print(
-        f"The report is at {(folder / 'report.html').resolve()}", markup=False, soft_wrap=True
-    )
+    console.print(f"The report is at {report}", markup=False, soft_wrap=True)
+    for line in (verdict(summaries), advice.text):
+        console.print(line, style="bold", markup=False, highlight=False)

@@ -51,3 +51,16 @@ def verdict(summaries: Sequence[Summary]) -> str:
             "gain. Fewer labels, or a harder task, would tell."
         )
     return f"{found} Label at random."
+
+
+def label_at_random(summaries: Sequence[Summary]) -> bool:
+    """Return whether it was shown that nothing is gained over drawing at random.
+
+    Not where random is right nearly always: a harder task could tell more.
+    """
+    compared = [s for s in summaries if s.difference is not None]
+    by_chance = next((s for s in summaries if s.strategy == BASELINE), None)
+    if not compared or by_chance is None or by_chance.final_accuracy >= MAX_ACCURACY:
+        return False
+    best = max(compared, key=lambda s: s.difference or 0.0)
+    return not best.better and best.high is not None and best.high <= MIN_GAIN
