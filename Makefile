@@ -7,7 +7,7 @@
 # make bench   how fast selection is, side by side
 # make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
 # make load    50 people label at once, for two minutes
-# make test-integrations   Ray with a real S3 server
+# make test-integrations   Ray with a real S3 server, a loop with MLflow (installs it)
 # make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
 
 PYTHON ?= python3
@@ -50,6 +50,7 @@ bench: .venv/full
 	$(BIN)/python -m research bench
 
 test-integrations: .venv/full
+	$(BIN)/python -m pip install --quiet --editable ".[integrations]"
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests_integrations
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed

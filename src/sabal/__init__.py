@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sabal.api import query, select, select_pool
     from sabal.errors import SabalError, SabalWarning
+    from sabal.loop.ask_tell import Loop
     from sabal.pools.pool import ArrayPool, Outputs, Pool
     from sabal.predictions.calibration import (
         apply_temperature,
@@ -34,6 +35,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "sabal.api": ("query", "select", "select_pool"),
     "sabal.errors": ("SabalError", "SabalWarning"),
+    "sabal.loop.ask_tell": ("Loop",),
     "sabal.pools.pool": ("ArrayPool", "Outputs", "Pool"),
     "sabal.predictions.calibration": (
         "apply_temperature",
@@ -59,6 +61,7 @@ _HOME = {name: module for module, names in _MODULES.items() for name in names}
 __all__ = [
     "ArrayPool",
     "Greedy",
+    "Loop",
     "Outputs",
     "Pool",
     "Problem",

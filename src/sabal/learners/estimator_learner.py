@@ -24,6 +24,16 @@ def ignore_few_labels_warning() -> Iterator[None]:
         yield
 
 
+def weight_keyword(estimator: Any) -> str:
+    """Return the keyword of `fit` that passes weights, also through a pipeline."""
+    from sklearn.pipeline import Pipeline
+
+    if isinstance(estimator, Pipeline):
+        name, last = estimator.steps[-1]
+        return f"{name}__{weight_keyword(last)}"
+    return "sample_weight"
+
+
 def logistic(seed: int) -> Any:
     """Return a multinomial logistic regression on standardised features."""
     from sklearn.linear_model import LogisticRegression
@@ -92,16 +102,9 @@ class EstimatorLearner(Learner):
             self.model = DummyClassifier(strategy="prior").fit(self.x_pool[items], labels)
             return
         self.model = self.make(seed)
-        keywords = {} if weights is None else {self._weight_keyword(): weights}
+        keywords = {} if weights is None else {weight_keyword(self.model): weights}
         with ignore_few_labels_warning():
             self.model.fit(self.x_pool[items], labels, **keywords)
-
-    def _weight_keyword(self) -> str:
-        from sklearn.pipeline import Pipeline
-
-        if isinstance(self.model, Pipeline):
-            return f"{self.model.steps[-1][0]}__sample_weight"
-        return "sample_weight"
 
     def outputs(self, items: np.ndarray, labeled: np.ndarray, seed: int) -> ArrayPool:
         """Return features, probabilities and a cross-validated label distribution."""

@@ -107,6 +107,14 @@ class Learner(ABC):
         """Return the predicted classes of any data of the pool's kind, as integers."""
         return self.predict_proba(x).argmax(axis=1)
 
+    def decide(self, x: Any) -> np.ndarray:
+        """Return predictions to compare between rounds, for any data of the pool's kind."""
+        return self.predict(x)
+
+    def decide_items(self, items: np.ndarray) -> np.ndarray:
+        """Return predictions to compare between rounds, for rows of the pool."""
+        return self.probs(items).argmax(axis=1)
+
     def measure(self, x: Any, y: np.ndarray) -> dict[str, float]:
         """Return `accuracy` and `log_loss` on data that the model was not trained on."""
         return accuracy_and_log_loss(self.predict_proba(x), y)

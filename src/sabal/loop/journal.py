@@ -101,7 +101,7 @@ class Journal:
 
     def answers(self, number: int) -> Answers:
         """Return all answers of a round so far."""
-        labels: dict[int, int] = {}
+        labels: dict[int, Any] = {}
         skipped: set[int] = set()
         for path in sorted(self._round(number).glob("answers-*.json")):
             part = _read_json(path)

@@ -23,7 +23,7 @@ class Answers:
         Items that will never be labelled.
     """
 
-    labels: dict[int, int] = field(default_factory=dict)
+    labels: dict[int, Any] = field(default_factory=dict)
     skipped: frozenset[int] = frozenset()
 
 

@@ -85,6 +85,9 @@ class Round:
         The peak growth of memory during the selection; None where the system does not report it.
     open_items : tuple of int
         Items without an answer so far. The run has ended and continues here when started again.
+    changed : float or None
+        The share of the predictions that this round changed; None in the first round, and in plans
+        without `stable_rounds`.
     """
 
     number: int
@@ -95,3 +98,4 @@ class Round:
     select_mb: float | None
     train_seconds: float
     open_items: tuple[int, ...] = ()
+    changed: float | None = None

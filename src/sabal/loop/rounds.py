@@ -60,11 +60,16 @@ def run_rounds(
             "none",
             "pass test=(x, y), or leave target_accuracy out",
         )
-    run = _Run(learner, oracle, plan, journal, test)
-    for number in range(plan.rounds + 1):
-        current = run.round(number)
+    run = RunState(learner, plan, journal, test)
+    for _ in range(plan.rounds + 1):
+        run.ask()
+        ask_oracle(run, oracle)
+        if run.open_items():
+            yield run.interrupted()
+            return
+        current = run.complete()
         yield current
-        if current.open_items or run.should_stop(current):
+        if run.should_stop(current):
             return
 
 
@@ -117,118 +122,174 @@ def choose_batch(
     return replace(batch, indices=chosen, ids=chosen, evidence=evidence)
 
 
-class _Run:
-    """The state of a run: labels, weights, skipped items, and which round's model is trained."""
+class RunState:
+    """A run in progress: its labels, its model and the round that is open.
+
+    A round is asked for, told and completed. What the journal has of it already is read.
+
+    Parameters
+    ----------
+    learner, plan, journal, test
+        As in `run_rounds`.
+    """
 
     def __init__(
-        self, learner: Learner, oracle: Oracle, plan: Plan, journal: Journal, test: TestData | None
+        self, learner: Learner, plan: Plan, journal: Journal, test: TestData | None = None
     ) -> None:
-        self.learner, self.oracle, self.plan, self.journal = learner, oracle, plan, journal
-        self.test = test
-        self.labels: dict[int, int] = {}
-        self.labels_after: dict[int, int] = {}
-        self.weights: dict[int, float] = {}
+        self.learner, self.plan, self.journal, self.test = learner, plan, journal, test
+        self.number = 0
+        self.labels: dict[int, Any] = {}
         self.skipped: set[int] = set()
-        self.trained_round = -1
-        self.unchanged_rounds = 0
+        self._labels_after: dict[int, int] = {}
+        self._weights: dict[int, float] = {}
+        self._trained_round = -1
+        self._unchanged_rounds = 0
 
-    def round(self, number: int) -> Round:
-        """Read a round that is complete, or do what remains of it."""
-        done = self.journal.done(number)
-        batch = self.journal.asked(number)
+    @property
+    def batch(self) -> Selection | None:
+        """The batch of the open round; None if it has not been chosen yet."""
+        return self.journal.asked(self.number)
+
+    def ask(self) -> Selection:
+        """Return the batch of the open round, which is chosen if necessary."""
+        batch = self.batch
         if batch is None:
-            if number > 0:
-                self._restore(number - 1)
-            batch = choose_batch(self.learner, self.plan, number, list(self.labels), self.skipped)
-            self.journal.write_asked(number, batch)
-        answers, open_items = self._answers(number, batch)
-        took = float(batch.evidence.get("seconds", 0.0)), batch.evidence.get("megabytes")
-        if open_items:
-            return Round(number, batch, len(self.labels), {}, *took, 0.0, open_items)
+            if self.number > 0:
+                self.restore()
+            labeled = list(self.labels)
+            batch = choose_batch(self.learner, self.plan, self.number, labeled, self.skipped)
+            self.journal.write_asked(self.number, batch)
+        return batch
+
+    def open_items(self) -> list[int]:
+        """Return the items of the open round that have no answer yet."""
+        batch, known = self.batch, self.journal.answers(self.number)
+        answered = {*known.labels, *known.skipped}
+        items = [] if batch is None else batch.indices.tolist()
+        return [item for item in items if item not in answered]
+
+    def tell(self, answers: Answers) -> None:
+        """Record answers to the open round."""
+        if unexpected := {*answers.labels, *answers.skipped} - set(self.open_items()):
+            raise InputError(
+                "answers to items that were asked for", f"item {min(unexpected)}", "fix the oracle"
+            )
+        self.journal.add_answers(self.number, answers)
+
+    def complete(self) -> Round:
+        """Train on all answers so far, measure, and open the next round.
+
+        Items without an answer can be chosen again.
+        """
+        batch, answers, number = self.ask(), self.journal.answers(self.number), self.number
         for item, weight in zip(batch.indices.tolist(), batch.weights.tolist(), strict=True):
             if item in answers.labels:
-                self.labels[item], self.weights[item] = answers.labels[item], weight
+                self.labels[item], self._weights[item] = answers.labels[item], weight
         self.skipped |= answers.skipped
-        self.labels_after[number] = len(self.labels)
+        self._labels_after[number] = len(self.labels)
+        done = self.journal.done(number)
         if done is None:
-            done = self._train_and_measure(number)
-        self.unchanged_rounds = int(done["unchanged_rounds"])
-        train_seconds = float(done["train_seconds"])
-        return Round(number, batch, len(self.labels), done["metrics"], *took, train_seconds)
+            done = self._train_and_measure()
+        self._unchanged_rounds = int(done["unchanged_rounds"])
+        self.number += 1
+        return Round(
+            number,
+            batch,
+            len(self.labels),
+            done["metrics"],
+            float(batch.evidence.get("seconds", 0.0)),
+            batch.evidence.get("megabytes"),
+            float(done["train_seconds"]),
+            changed=done.get("changed"),
+        )
+
+    def interrupted(self) -> Round:
+        """Return the open round as it is, with its open items."""
+        batch = self.ask()
+        took = float(batch.evidence.get("seconds", 0.0)), batch.evidence.get("megabytes")
+        return Round(self.number, batch, len(self.labels), {}, *took, 0.0, tuple(self.open_items()))
 
     def should_stop(self, current: Round) -> bool:
         """Return whether a stopping rule of the plan is met."""
+        return self.stop_reason(current) is not None
+
+    def stop_reason(self, current: Round) -> str | None:
+        """Return which stopping rule of the plan is met; None if none is."""
         target, stable = self.plan.target_accuracy, self.plan.stable_rounds
-        reached = target is not None and current.metrics.get("accuracy", 0.0) >= target
-        return reached or (stable is not None and self.unchanged_rounds >= stable)
+        accuracy = current.metrics.get("accuracy", 0.0)
+        if target is not None and accuracy >= target:
+            return f"the accuracy is {accuracy:.3f}, and the target {target:g}"
+        if stable is not None and self._unchanged_rounds >= stable:
+            return (
+                f"each of the last {self._unchanged_rounds} rounds changed less than "
+                f"{STABLE_SHARE:.0%} of the predictions"
+            )
+        return None
 
-    def _answers(self, number: int, batch: Selection) -> tuple[Answers, tuple[int, ...]]:
-        """Ask until all items are answered, or the oracle has no more answers for some of them."""
-        while True:
-            known = self.journal.answers(number)
-            answered = {*known.labels, *known.skipped}
-            still_open = [item for item in batch.indices.tolist() if item not in answered]
-            if not still_open:
-                return known, ()
-            answers = self.oracle.answer(still_open)
-            if unexpected := {*answers.labels, *answers.skipped} - set(still_open):
-                raise InputError(
-                    "answers to items that were asked for",
-                    f"item {min(unexpected)}",
-                    "fix the oracle",
-                )
-            if not answers.labels and not answers.skipped:
-                return known, tuple(still_open)
-            self.journal.add_answers(number, answers)
+    def restore(self) -> None:
+        """Make the learner what it was after the last complete round.
 
-    def _train_and_measure(self, number: int) -> dict[str, Any]:
-        """Train on all labels so far, store the model, and complete the round."""
+        It is that already, or is loaded, or is trained again.
+        """
+        self._restore(self.number - 1)
+
+    def _train_and_measure(self) -> dict[str, Any]:
+        """Train on all labels so far, store the model, and record the round."""
         before = None
-        if self.plan.stable_rounds is not None and number > 0:
-            self._restore(number - 1)
-            before = self._predictions()
+        if self.plan.stable_rounds is not None and self.number > 0:
+            self.restore()
+            before = self._decisions()
         started = time.perf_counter()
-        self._train(number)
+        self._train(self.number)
         seconds = time.perf_counter() - started
-        unchanged = 0
-        if before is not None:
-            changed = float(np.mean(before != self._predictions()))
-            unchanged = self.unchanged_rounds + 1 if changed < STABLE_SHARE else 0
-        done = {
+        done: dict[str, Any] = {
             "metrics": {} if self.test is None else self.learner.measure(*self.test),
             "train_seconds": seconds,
-            "unchanged_rounds": unchanged,
+            "unchanged_rounds": 0,
         }
-        self.journal.keep_model(number, self.learner.save)
-        self.journal.write_done(number, done)
+        if before is not None:
+            differs_N = (before != self._decisions()).reshape(len(before), -1).any(axis=1)
+            done["changed"] = float(np.mean(differs_N))
+            if done["changed"] < STABLE_SHARE:
+                done["unchanged_rounds"] = self._unchanged_rounds + 1
+        self.journal.keep_model(self.number, self.learner.save)
+        self.journal.write_done(self.number, done)
         return done
 
-    def _predictions(self) -> np.ndarray:
+    def _decisions(self) -> np.ndarray:
         """Predict the test items or, without any, the pool."""
         if self.test is None:
-            return self.learner.probs(np.arange(self.learner.size)).argmax(axis=1)
-        return self.learner.predict(self.test[0])
+            return self.learner.decide_items(np.arange(self.learner.size))
+        return self.learner.decide(self.test[0])
 
     def _train(self, number: int) -> None:
         seed = round_seed(self.plan.seed, number, "train")
         self.learner.train(*self._training_labels(number), seed)
-        self.trained_round = number
+        self._trained_round = number
 
     def _training_labels(self, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """Return items, labels and weights as they were after round `number`."""
-        count = self.labels_after[number]
+        count = self._labels_after[number]
         items = np.asarray(list(self.labels)[:count], dtype=np.int64)
-        labels = np.asarray(list(self.labels.values())[:count], dtype=np.int64)
-        weights = np.asarray(list(self.weights.values())[:count])
+        labels = np.asarray(list(self.labels.values())[:count])
+        weights = np.asarray(list(self._weights.values())[:count])
         return items, labels, weights if self.plan.weighted else None
 
     def _restore(self, number: int) -> None:
-        """Make the learner what it was after round `number`: as it is, loaded, or trained again."""
-        if self.trained_round == number:
+        if self._trained_round == number:
             return
         stored = self.journal.model_path(number)
         if stored.exists():
             self.learner.load(stored, *self._training_labels(number))
-            self.trained_round = number
+            self._trained_round = number
         else:
             self._train(number)
+
+
+def ask_oracle(run: RunState, oracle: Oracle) -> None:
+    """Ask for the labels of a batch, until the oracle has no more answers for the rest."""
+    while still_open := run.open_items():
+        answers = oracle.answer(still_open)
+        if not answers.labels and not answers.skipped:
+            return
+        run.tell(answers)

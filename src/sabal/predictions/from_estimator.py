@@ -121,7 +121,7 @@ def last_step(estimator: Any) -> Any:
 
 def _loss_of(estimator: Any) -> str:
     """Return what an estimator predicts, as far as it says so itself."""
-    if _is_regressor(estimator):
+    if is_regressor(estimator):
         return "squared"
     last = last_step(estimator)
     several = (
@@ -133,11 +133,12 @@ def _loss_of(estimator: Any) -> str:
     return "sigmoid" if several else "softmax"
 
 
-def _is_regressor(estimator: Any) -> bool:
-    from sklearn.base import is_regressor
+def is_regressor(estimator: Any) -> bool:
+    """Return whether an estimator says that it is a regressor."""
+    from sklearn import base
 
     if hasattr(estimator, "__sklearn_tags__"):
-        return bool(is_regressor(estimator))
+        return bool(base.is_regressor(estimator))
     # Releases of scikit-learn before 1.6, and estimators of other packages.
     return getattr(estimator, "_estimator_type", None) == "regressor"
 
