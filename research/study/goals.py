@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from research.study.analysis import ConfigurationRanking
+from research.study.analysis import ConfigurationRanking, Difference
 from research.study.configurations import DEFAULT
 from research.study.definitions import StudyTask
 from research.study.planning import FEW_SEEDS, MANY_SEEDS
@@ -118,15 +118,20 @@ def _lead_goals(figures: ScopeFigures) -> list[Goal]:
     for name in AHEAD_OF:
         lead = figures.lead.get(name)
         if lead is not None:
-            interval = "" if lead.low is None else f" ({lead.low:+.2f} to {lead.high:+.2f})"
+            by_data = figures.lead_by_data[name]
             goals.append(
                 Goal(
                     f"ahead of `{name}` in mean area, {figures.title} ({lead.pairs} tasks)",
-                    f"{lead.mean:+.2f}{interval}",
+                    f"{_lead_text(lead)}; over {by_data.pairs} data sets {_lead_text(by_data)}",
                     lead.better,
                 )
             )
     return goals
+
+
+def _lead_text(lead: Difference) -> str:
+    interval = "" if lead.low is None else f" ({lead.low:+.2f} to {lead.high:+.2f})"
+    return f"{lead.mean:+.2f}{interval}"
 
 
 def seed_goal(

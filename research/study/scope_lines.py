@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from research.study.analysis import ConfigurationRanking
+from research.study.analysis import ConfigurationRanking, Difference
 from research.study.configurations import CHANCE, DEFAULT
 from research.study.definitions import FAMILIES
 from research.study.goals import Goal, rank_text, share_text
@@ -95,20 +95,27 @@ def _rank(rank: float, best: float) -> str:
 
 
 def lead_lines(scopes: Scopes) -> list[str]:
-    """Return the lead of `sabal` in area over every other, by scope."""
+    """Return the lead of `sabal` in area over every other, by scope, over tasks and data sets."""
     names = list(next(iter(scopes.values())).lead)
-    rows = [
-        [title_of(each), str(each.tasks), *(difference_text(each.lead.get(n)) for n in names)]
-        for each in scopes.values()
-    ]
-    return [
+    lines = [
         f"The area of `{DEFAULT}` minus that of the others, mean over tasks. The intervals are "
-        f"Student's t over tasks at a level of 1 - 0.05 / {len(names)} (Bonferroni), so that all "
-        f"{len(names)} in a row hold together with 95 %; bold ones exclude zero. Tasks of one data "
-        "set are not independent, which the intervals do not know.",
+        f"Student's t at a level of 1 - 0.05 / {len(names)} (Bonferroni), so that all "
+        f"{len(names)} in a row hold together with 95 %; bold ones exclude zero.",
         "",
-        *as_table(["", "tasks", *names], rows),
+        *as_table(["", "tasks", *names], [_lead_row(e, e.lead, names) for e in scopes.values()]),
+        "Tasks of one data set are not independent. The same over data sets, each with the mean of "
+        "its tasks:",
+        "",
     ]
+    rows = [_lead_row(each, each.lead_by_data, names) for each in scopes.values()]
+    return [*lines, *as_table(["", "data sets", *names], rows)]
+
+
+def _lead_row(
+    figures: ScopeFigures, lead: dict[str, Difference], names: Sequence[str]
+) -> list[str]:
+    count = max(each.pairs for each in lead.values())
+    return [title_of(figures), str(count), *(difference_text(lead[name]) for name in names)]
 
 
 def behind_lines(scopes: Scopes) -> list[str]:

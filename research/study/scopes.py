@@ -48,9 +48,10 @@ class ScopeFigures:
         The tasks with so many seeds.
     chance : float
         The number of tasks in `behind` that chance would give if all were equally good.
-    lead : dict of str to Difference
-        Mean difference in area of `sabal` to every other over tasks, with intervals that allow for
-        as many comparisons as there are others (Bonferroni).
+    lead, lead_by_data : dict of str to Difference
+        Mean difference in area of `sabal` to every other over tasks, and over data sets (means over
+        the tasks of each), with intervals that allow for as many comparisons as there are others
+        (Bonferroni).
     oracle_share : dict of str to float
         Median over tasks of the gain over random, as a share of the gain of the oracle.
     oracle_tasks : int
@@ -66,6 +67,7 @@ class ScopeFigures:
     tested: int
     chance: float
     lead: dict[str, Difference]
+    lead_by_data: dict[str, Difference]
     oracle_share: dict[str, float]
     oracle_tasks: int
 
@@ -149,14 +151,24 @@ def _figures(
         behind_adjusted=[name for name, found in firm.items() if behind_any(found)],
         tested=len(firm),
         chance=sum(chance_of_behind(found, rng) for found in firm.values()),
-        lead=_leads(names, list(full.values())),
+        lead=_leads(names, [found.mean(axis=0) for found in full.values()]),
+        lead_by_data=_leads(names, _means_by_data(tasks, full)),
         **_oracle_figures(areas, task_names, names),
     )
 
 
-def _leads(names: Sequence[str], values: Sequence[np.ndarray]) -> dict[str, Difference]:
-    """Return the lead of the first configuration over every other, in means over tasks."""
-    means = [found.mean(axis=0) for found in values]
+def _means_by_data(tasks: Sequence[StudyTask], values: dict[str, np.ndarray]) -> list[np.ndarray]:
+    """Return the mean values of every data set, whose tasks are not independent."""
+    by_data: dict[str, list[np.ndarray]] = {}
+    for task in tasks:
+        if task.name in values:
+            data = task.dataset.partition(":")[0]
+            by_data.setdefault(data, []).append(values[task.name].mean(axis=0))
+    return [np.mean(found, axis=0) for found in by_data.values()]
+
+
+def _leads(names: Sequence[str], means: Sequence[np.ndarray]) -> dict[str, Difference]:
+    """Return the lead of the first configuration over every other, from rows of means."""
     level = 1.0 - LEVEL / max(1, len(names) - 1)
     leads = {}
     for k, name in enumerate(names[1:], start=1):

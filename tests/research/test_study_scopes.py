@@ -131,6 +131,17 @@ def test_leads_allow_for_several_comparisons():
     assert (lead.low, lead.high) == pytest.approx(expected)
 
 
+def test_leads_over_data_sets_are_of_the_means_of_their_tasks():
+    tasks = [TABLE, replace(TABLE, name="again"), replace(WORDS, dataset="texts/x:a,b")]
+    _, found = findings(FOUR, tasks)
+    every = found.scopes["all"]
+    rows = {t.task: t.row("sabal").auc - t.row("badge").auc for t in found.ranked}
+    lead = every.lead_by_data["badge"]
+    assert (every.lead["badge"].pairs, lead.pairs) == (3, 2)
+    first = (rows["table"] + rows["again"]) / 2
+    assert lead.mean == pytest.approx((first + rows["words"]) / 2)
+
+
 def test_behind_the_best_is_the_test_of_scipy():
     rng = np.random.default_rng(1)
     for _ in range(30):
