@@ -13,7 +13,13 @@ from sabal.errors import FileError
 
 
 def blocks_of(findings: Findings) -> dict[str, Sequence[str]]:
-    """Return the blocks that are written from the findings, by name."""
+    """Return the blocks that are written from the findings, by name; raise if there are none."""
+    if not findings.scopes:
+        raise FileError(
+            "runs of sabal, random and a baseline with a seed in common, to fill pages from",
+            "none",
+            "run them first",
+        )
     return {"summary": summary_lines(findings.scopes), "advice": advice_lines(findings.scopes)}
 
 

@@ -47,7 +47,7 @@ def _rank_goals(figures: ScopeFigures) -> list[Goal]:
         Goal(
             f"best mean rank by {what}, {figures.title} ({figures.tasks} tasks)",
             rank_text(ranking),
-            ranking.places[0].configuration == DEFAULT,
+            is_first(ranking),
         )
         for what, ranking in (
             ("area", figures.by_area),
@@ -55,6 +55,12 @@ def _rank_goals(figures: ScopeFigures) -> list[Goal]:
         )
         if ranking.places
     ]
+
+
+def is_first(ranking: ConfigurationRanking) -> bool:
+    """Return whether no other has a better mean rank than `sabal`."""
+    best = min(place.rank for place in ranking.places)
+    return any(p.rank == best for p in ranking.places if p.configuration == DEFAULT)
 
 
 def rank_text(ranking: ConfigurationRanking) -> str:

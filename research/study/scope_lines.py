@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from research.study.analysis import ConfigurationRanking, Difference
 from research.study.configurations import CHANCE, DEFAULT
 from research.study.definitions import FAMILIES
-from research.study.goals import Goal, rank_text, share_text
+from research.study.goals import Goal, is_first, rank_text, share_text
 from research.study.planning import FEW_SEEDS
 from research.study.report_lines import as_table, difference_text
 from research.study.scopes import LARGE, LARGE_BATCH, ScopeFigures
@@ -222,8 +222,7 @@ def _failures(scopes: Scopes) -> list[str]:
         lost = [
             title_of(each)
             for each in scopes.values()
-            if (each.by_area if what == "area" else each.by_final).places[0].configuration
-            != DEFAULT
+            if not is_first(each.by_area if what == "area" else each.by_final)
         ]
         if lost:
             parts.append(f"not first by {what}: {'; '.join(lost)}")
@@ -252,7 +251,7 @@ def advice_lines(scopes: Scopes) -> list[str]:
     for title in (*FAMILIES, LARGE):
         if title in scopes:
             each = scopes[title]
-            best = each.by_area.places[0].configuration
+            best = DEFAULT if is_first(each.by_area) else each.by_area.places[0].configuration
             rows.append(
                 [
                     title_of(each),

@@ -601,6 +601,24 @@ def test_the_command_runs_what_it_can_and_reports_it_again(run, tmp_path):
     assert (out / "study" / "ranks.png").exists()
     assert "Not used, since their definition" in (out / "study.md").read_text()
 
+    page = tmp_path / "page.md"
+    page.write_text("<!-- study: summary -->\n<!-- end of study: summary -->\n")
+    code, _, errors = run("--report", "--out", out, "--fill", page)
+    assert code == 2
+    assert "to fill pages from" in errors
+
+    for part in ("1/2", "2/2"):
+        more = ("--configurations", "sabal,badge", "--shard", part, "--seeds", 1)
+        code, _, errors = run("--tasks", "digits-logistic-b40", *more, "--out", out)
+        assert code == 0, errors
+    records, _ = read_lines(out / "study" / "runs.csv", RunRecord)
+    assert sorted(r.configuration for r in records if r.digest != "0123456789") == [
+        *("badge", "margin", "random", "sabal")
+    ]
+    code, _, errors = run("--report", "--families", "frozen", "--out", out, "--fill", page)
+    assert code == 0, errors
+    assert "in the median over 1 tasks" in page.read_text()
+
     _, answer, _ = run("--list", "--json", "--seeds", 1, *only, "--out", out)
     listed = json.loads(answer)
     assert {row["task"]: row["done"] for row in listed["tasks"]} == {

@@ -233,6 +233,8 @@ def test_blocks_of_pages_are_filled(tmp_path):
     with pytest.raises(FileError, match="no file"):
         fill_blocks(tmp_path / "absent.md", blocks_of(found))
     assert summary_lines({}) == advice_lines({}) == []
+    with pytest.raises(FileError, match="to fill pages from"):
+        blocks_of(findings(FOUR[:2])[1])
 
 
 def test_the_summary_says_where_it_does_not_win():
