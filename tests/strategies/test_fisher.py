@@ -175,6 +175,64 @@ def test_joint_blocks_are_what_computing_afresh_gives():
         kept = np.delete(kept, removed)
 
 
+@pytest.fixture
+def single(monkeypatch):
+    """Single precision for pools of any size, and the precisions that blocks had."""
+    monkeypatch.setattr(fisher, "SINGLE_FROM", 0)
+    made = []
+    blocks = fisher.TraceSearch.blocks
+    monkeypatch.setattr(
+        fisher.TraceSearch,
+        "blocks",
+        lambda self, *args, **more: (found := blocks(self, *args, **more), made.append(found))[0],
+    )
+    return made
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_single_precision_picks_as_the_twin(case, single, library, dtype):
+    shape, budget, options = CASES[case]
+    features, probs, more = arrays(*shape, labeled=4)
+    given = [library(a.astype(dtype)) for a in (features, probs, more)]
+    assert_same(
+        run(*given[:2], budget, given[2], **options), bait(features, probs, budget, more, **options)
+    )
+    assert single[0].single
+
+
+@given(seed=st.integers(0, 10_000))
+def test_single_precision_does_not_decide_between_close_gains(seed):
+    """Pairs whose features differ by a part in ten million."""
+    features, probs, _ = arrays(8, 3, 3, seed=seed)
+    features = np.repeat(features, 2, axis=0)
+    features[1::2] *= 1.0 + 1e-7
+    probs = np.repeat(probs, 2, axis=0)
+    expected = bait(features, probs, 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fisher, "SINGLE_FROM", 0)
+        assert_same(run(features, probs, 3), expected)
+
+
+def test_many_equal_gains_end_single_precision(single):
+    features, probs, _ = arrays(4, 3, 3)
+    features, probs = np.tile(features, (30, 1)), np.tile(probs, (30, 1))
+    assert_same(run(features, probs, 3), bait(features, probs, 3))
+    assert [blocks.single for blocks in single[:2]] == [True, False]
+
+
+def test_blocks_that_shrink_end_single_precision(single):
+    features, probs, _ = arrays(40, 2, 3)
+    expected = bait(features, probs, 15, regularisation=1e-3)
+    assert_same(run(features, probs, 15, regularisation=1e-3), expected)
+    assert {blocks.single for blocks in single} == {True, False}
+
+
+def test_extreme_regularisation_is_in_double_precision(single):
+    features, probs, _ = arrays(20, 3, 3)
+    run(features, probs, 3, regularisation=1e12)
+    assert not single[0].single
+
+
 def test_pools_with_more_features_than_picks_are_those_of_the_twin():
     features, probs, labeled = arrays(25, 9, 3, labeled=4)
     for budget in (1, 2):

@@ -23,6 +23,7 @@ from sabal.core.arrays import (
     take_rows,
     to_backend_of,
     to_float64_numpy,
+    to_numpy,
     top_k,
 )
 
@@ -32,6 +33,15 @@ REBUILD_SHARE = 1e-5
 CACHE_BYTES = 2**21
 """Blocks are updated in pieces that fit in the cache, as there is little work per entry."""
 PRODUCT_BYTES = 2**24  # rows of features in a product with many of its own size
+SINGLE_FROM = 10**6
+"""Blocks of at least this many numbers (items times P) are in single precision at first. Gains that
+these do not tell apart are computed in double precision, as is all that is kept."""
+SINGLE_ERROR = 1e-5  # an upper estimate of their relative errors, before blocks shrink
+SINGLE_SHARE = (
+    1e-3  # below this share of the largest block, they are recomputed in double precision
+)
+MAX_CLOSE = 16  # with more gains that are not told apart, blocks are in double precision
+SINGLE_RIDGE = 1e9  # for lambda beyond this, or below its inverse, single precision might overflow
 PART = 128  # symmetric D x D matrices are computed in parts of this width, each pair once
 FIRST = 64  # items whose gains are computed before those of all others that may be better
 
@@ -62,27 +72,37 @@ class TraceSearch:
         self.probs_NC = probs_NC[candidates]
         self.k = Inverse(1.0 / self.m_P)
         self.trace = float(self.k.base @ np.diagonal(self.fisher_PP))
+        self.change = 0.0  # of the trace, by the last step
 
     def forward(self, count: int) -> tuple[np.ndarray, np.ndarray]:
         """Return up to `count` greedy picks, and the decrease of the trace with each."""
         open_N = np.ones(len(self.probs_NC), dtype=bool)
-        blocks = self.blocks()
-        peak = blocks.peak()
+        blocks = self.blocks(single=self._may_be_single)
         chosen: list[int] = []
         gains: list[float] = []
         while len(chosen) < min(count, len(open_N)):
-            if blocks.peak() < REBUILD_SHARE * peak:
+            if blocks.shrunk() < REBUILD_SHARE:
                 self.invert(chosen)
                 blocks = self.blocks()
-                peak = blocks.peak()
-            among = blocks.contenders(open_N)
-            gains_M = blocks.gains(among)
+            elif blocks.single and blocks.shrunk() < SINGLE_SHARE:
+                blocks = self.blocks()
+            among, gains_M = blocks.best(open_N)
+            if blocks.single and among.size > MAX_CLOSE:
+                blocks = self.blocks()
+                among, gains_M = blocks.best(open_N)
+            elif blocks.single and among.size > 1:
+                gains_M = np.array([self.gain(item) for item in among])
             best = int(np.argmax(gains_M >= gains_M.max() - TIE * abs(gains_M.max())))
             chosen.append(int(among[best]))
-            gains.append(float(gains_M[best]))
             open_N[chosen[-1]] = False
             blocks.update(*self.step(chosen[-1], 1.0), 1.0)
+            gains.append(self.change)
         return np.array(chosen), np.array(gains)
+
+    @property
+    def _may_be_single(self) -> bool:
+        size = len(self.probs_NC) * len(self.m_P)
+        return size >= SINGLE_FROM and 1.0 / SINGLE_RIDGE < self.m_P.min() < SINGLE_RIDGE
 
     def backward(self, chosen: np.ndarray, budget: int) -> np.ndarray:
         """Remove items that increase the trace least; return the positions of `budget` items.
@@ -118,12 +138,21 @@ class TraceSearch:
         self.k = Inverse(_inverse(m_PP))
         self.trace = float(np.vdot(self.k.base, self.fisher_PP))
 
-    def blocks(self, items: np.ndarray | None = None) -> Blocks:
+    def blocks(self, items: np.ndarray | None = None, *, single: bool = False) -> Blocks:
         """Return the blocks of some items, or of all, computed from K and Q as matrices."""
         h_MD, probs_MC = self.h_ND, self.probs_NC
         if items is not None:
             h_MD, probs_MC = take_rows(h_MD, items), probs_MC[items]
+        if single:
+            h_MD = namespace(h_MD).astype(h_MD, namespace(h_MD).float32)
         return Blocks(h_MD, probs_MC, self.basis_CE, *self.k.with_information(self.fisher_PP))
+
+    def gain(self, item: int) -> float:
+        """Return tr[(I + V'KV)^{-1} V'QV], the decrease of the trace by adding an item."""
+        v_PJ = self._directions(item)
+        kv_PJ, _ = self.k.times(v_PJ)
+        g_JJ = kv_PJ.T @ self._information_times(kv_PJ)
+        return float(np.trace(np.linalg.solve(np.eye(len(g_JJ)) + v_PJ.T @ kv_PJ, g_JJ)))
 
     def step(self, item: int, sign: float) -> tuple[np.ndarray, np.ndarray]:
         """Add or remove an item; return U and Y: K -= sign U U', Q -= sign (U Y' + Y U').
@@ -135,13 +164,28 @@ class TraceSearch:
         values_J, vectors_JJ = np.linalg.eigh(v_PJ.T @ kv_PJ)
         roots_J = np.sqrt(_positive(1.0 + sign * values_J))
         u_PJ = kv_PJ @ (vectors_JJ / roots_J)
-        fu_PJ = self.fisher_PP @ u_PJ
+        fu_PJ = self._information_times(u_PJ)
         kfu_PJ, fu_KJ = self.k.times(fu_PJ)
         ufu_JJ = u_PJ.T @ fu_PJ
         x_KJ = np.concatenate([v_KJ, (vectors_JJ * roots_J).T])
         self.k.subtract(u_PJ, sign, x_KJ, np.concatenate([fu_KJ, ufu_JJ]))
-        self.trace -= sign * float(np.trace(ufu_JJ))
+        self.change = float(np.trace(ufu_JJ))
+        self.trace -= sign * self.change
         return u_PJ, kfu_PJ - 0.5 * sign * u_PJ @ ufu_JJ
+
+    def _information_times(self, x_PJ: np.ndarray) -> np.ndarray:
+        """Return F x; a D x D block of F is symmetric, and is read once for both its places."""
+        directions, columns = self.basis_CE.shape[1], x_PJ.shape[1]
+        x_EDJ = x_PJ.reshape(directions, -1, columns)
+        fisher_EDED = self.fisher_PP.reshape(*x_EDJ.shape[:2], *x_EDJ.shape[:2])
+        result_EDJ = np.zeros_like(x_EDJ)
+        for e in range(directions):
+            result_EDJ[e] += fisher_EDED[e, :, e] @ x_EDJ[e]
+            for f in range(e + 1, directions):
+                both = fisher_EDED[e, :, f] @ np.hstack([x_EDJ[f], x_EDJ[e]])
+                result_EDJ[e] += both[:, :columns]
+                result_EDJ[f] += both[:, columns:]
+        return result_EDJ.reshape(x_PJ.shape)
 
     def _directions(self, item: int) -> np.ndarray:
         """Return V with I(x) = V V': the root of T'(diag p - pp')T, (x) h."""
@@ -213,7 +257,9 @@ class Inverse:
     def with_information(self, fisher_PP: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return K and Q = K F K as matrices; K as a vector while it is a diagonal."""
         if self.is_diagonal and not self.columns:
-            return self.base, self.base[:, None] * fisher_PP * self.base
+            q_PP = self.base[:, None] * fisher_PP
+            q_PP *= self.base
+            return self.base, q_PP
         k_PP = self.dense()
         return k_PP, k_PP @ fisher_PP @ k_PP
 
@@ -258,7 +304,8 @@ class JointBlocks:
 class Blocks:
     """A = V'KV and G = V'QV of every item, V = B (x) h, B = diag(sqrt p) - p sqrt(p)'.
 
-    As V V' = I(x), the trace depends on an item only through these (Woodbury).
+    As V V' = I(x), the trace depends on an item only through these (Woodbury). They have the
+    precision of the features.
     """
 
     def __init__(
@@ -270,9 +317,11 @@ class Blocks:
         q_PP: np.ndarray,
     ) -> None:
         n, classes = probs_NC.shape
-        self.h_ND, self.probs_NC, self.roots_NC = h_ND, probs_NC, np.sqrt(probs_NC)
-        self.basis_CE = basis_CE
-        self.a_NCC, self.g_NCC = np.empty((2, n, classes, classes))
+        dtype = to_numpy(h_ND[:1]).dtype
+        self.single = dtype == np.float32
+        self.h_ND, self.probs_NC = h_ND, probs_NC.astype(dtype, copy=False)
+        self.roots_NC, self.basis_CE = np.sqrt(probs_NC).astype(dtype, copy=False), basis_CE
+        self.a_NCC, self.g_NCC = np.empty((2, n, classes, classes), dtype=dtype)
         self.g_N, self.ag_N, self.aag_N = np.empty((3, n))
         for rows in row_chunks(n, 8 * (h_ND.shape[1] + 4 * classes**2), PRODUCT_BYTES):
             for matrix_PP, blocks_NCC in ((k_PP, self.a_NCC), (q_PP, self.g_NCC)):
@@ -280,6 +329,7 @@ class Blocks:
                 left_NEC = np.swapaxes(self._times_b(form_NCE, rows), 1, 2)
                 blocks_NCC[rows] = self._times_b(basis_CE @ left_NEC, rows)
             self._summarise(rows)
+        self._first_peak = self.g_N.max()
 
     def update(self, u_PJ: np.ndarray, y_PJ: np.ndarray, sign: float) -> None:
         """Update the blocks after a step of K and Q, with one product over the features."""
@@ -289,20 +339,34 @@ class Blocks:
         both_CDJ = (self.basis_CE @ both_EDJ).reshape(classes, width, -1)
         weights = to_backend_of(both_CDJ.transpose(1, 0, 2).reshape(width, -1), self.h_ND)
         for rows in row_chunks(n, 8 * (width + 6 * classes**2), CACHE_BYTES):
-            product = to_float64_numpy(self.h_ND[rows] @ weights).reshape(
-                -1, classes, 2 * directions
-            )
+            product = to_numpy(self.h_ND[rows] @ weights).reshape(-1, classes, 2 * directions)
             both_NCJ = self._times_b(product, rows)
             u_NCJ, y_NCJ = both_NCJ[:, :, :directions], both_NCJ[:, :, directions:]
-            u_NJC = np.swapaxes(sign * u_NCJ, 1, 2)
+            u_NJC = np.swapaxes(u_NCJ if sign > 0 else -u_NCJ, 1, 2)
             cross_NCC = y_NCJ @ u_NJC
             self.a_NCC[rows] -= u_NCJ @ u_NJC
             self.g_NCC[rows] -= cross_NCC + np.swapaxes(cross_NCC, 1, 2)
             self._summarise(rows)
 
-    def peak(self) -> float:
-        """Return the largest tr G: to first order, the decrease of the trace by the best item."""
-        return float(self.g_N.max())
+    def shrunk(self) -> float:
+        """Return the largest tr G as a share of what it was at first.
+
+        To first order, tr G is the decrease of the trace by an item.
+        """
+        return float(self.g_N.max() / self._first_peak)
+
+    def best(self, open_N: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the open items that may have the largest gain, and their gains.
+
+        In double precision these are the contenders; in single precision, those of them whose gains
+        are the same within their errors.
+        """
+        among = self.contenders(open_N)
+        gains_M = self.gains(among)
+        if not self.single:
+            return among, gains_M
+        close = gains_M >= gains_M.max() * (1.0 - SINGLE_ERROR / self.shrunk())
+        return among[close], gains_M[close]
 
     def contenders(self, open_N: np.ndarray) -> np.ndarray:
         """Return the open items that may have the largest gain; bounds exclude the others.
@@ -315,16 +379,17 @@ class Blocks:
         lower_N = self.g_N * (self.g_N / (self.g_N + self.ag_N))
         upper_N = self.g_N - self.ag_N * (self.ag_N / (self.ag_N + self.aag_N))
         upper_N[~open_N] = -np.inf
-        found = np.flatnonzero(open_N & (upper_N >= (1.0 - 1e-6) * lower_N[open_N].max()))
+        slack = 1.0 - (SINGLE_ERROR / self.shrunk() if self.single else 1e-6)
+        found = np.flatnonzero(open_N & (upper_N >= slack * lower_N[open_N].max()))
         if found.size > FIRST:
             first = found[top_k(upper_N[found], FIRST)]
-            found = found[upper_N[found] >= (1.0 - 1e-6) * self.gains(first).max()]
+            found = found[upper_N[found] >= slack * self.gains(first).max()]
         # If all gains are rounding errors the bounds are, too, and may exclude all items.
         return found if found.size else np.flatnonzero(open_N)
 
     def gains(self, items: np.ndarray) -> np.ndarray:
         """Return tr[(I + A)^{-1} G], the decrease of the trace by adding each item."""
-        identity_CC = np.eye(self.a_NCC.shape[1])
+        identity_CC = np.eye(self.a_NCC.shape[1], dtype=self.a_NCC.dtype)
         result_M = np.empty(len(items))
         for rows in row_chunks(len(items), 8 * 4 * identity_CC.size, CACHE_BYTES):
             a_MCC, g_MCC = self.a_NCC[items[rows]], self.g_NCC[items[rows]]
@@ -349,7 +414,7 @@ class Blocks:
 
     def _summarise(self, rows: slice) -> None:
         """Compute the traces of G, AG and AAG, which are positive except for rounding."""
-        a_NCC, g_NCC, tiny = self.a_NCC[rows], self.g_NCC[rows], np.finfo(np.float64).tiny
+        a_NCC, g_NCC, tiny = self.a_NCC[rows], self.g_NCC[rows], np.finfo(self.a_NCC.dtype).tiny
         ag_NCC = a_NCC @ g_NCC
         self.g_N[rows] = np.maximum(np.einsum("ncc->n", g_NCC), tiny)
         self.ag_N[rows] = np.maximum(np.einsum("ncc->n", ag_NCC), tiny)
