@@ -39,15 +39,17 @@ def saved_lines(scopes: Scopes) -> list[str]:
             _seeds(each.by_area),
             *(share_text(each.median_share(name)) for name in names),
             f"{each.best_reached} of {len(each.saved)}",
+            share_text(each.median_share_of_best),
         ]
         for each in scopes.values()
     ]
-    header = ["", "tasks", "seeds", *names, f"best final reached by {DEFAULT}"]
+    header = ["", "tasks", "seeds", *names, f"best final reached by {DEFAULT}", "with"]
     return [
         "The share of the labels asked for with which the mean curve reaches the final accuracy of "
         f"`{CHANCE}`, median over tasks (the first labels, the same for all, do not count). The "
-        f"last column is the number of tasks on which `{DEFAULT}` reaches the final accuracy of "
-        "the best of all others, chosen after the fact.",
+        f"last columns are the number of tasks on which `{DEFAULT}` reaches the final accuracy of "
+        "the best of all others, chosen after the fact, and the median share of the labels with "
+        "which it does.",
         "",
         *as_table(header, rows),
     ]
@@ -189,7 +191,7 @@ def summary_lines(scopes: Scopes) -> list[str]:
             title_of(each),
             str(each.tasks),
             share_text(each.median_share(DEFAULT)),
-            _next_share(each),
+            next_share(each),
             rank_text(each.by_area),
             rank_text(each.by_final),
         ]
@@ -210,7 +212,8 @@ def summary_lines(scopes: Scopes) -> list[str]:
     ]
 
 
-def _next_share(figures: ScopeFigures) -> str:
+def next_share(figures: ScopeFigures) -> str:
+    """Return the smallest median share of labels of any other, with its name."""
     best = next(name for name in _by_share(figures) if name != DEFAULT)
     return f"{share_text(figures.median_share(best))} `{best}`"
 
@@ -258,7 +261,7 @@ def advice_lines(scopes: Scopes) -> list[str]:
                     str(each.tasks),
                     _advice(each, best),
                     share_text(each.median_share(DEFAULT)),
-                    _next_share(each),
+                    next_share(each),
                 ]
             )
     header = ["what you have", "tasks", "use", f"labels `{DEFAULT}` needs", "next"]

@@ -86,6 +86,11 @@ class ScopeFigures:
         return float(np.median([each.share[configuration] for each in self.saved]))
 
     @property
+    def median_share_of_best(self) -> float:
+        """The median share with which `sabal` reaches the final accuracy of the best baseline."""
+        return float(np.median([each.share_of_best for each in self.saved]))
+
+    @property
     def best_reached(self) -> int:
         """The tasks on which `sabal` reaches the final accuracy of the best baseline."""
         return sum(each.share_of_best < np.inf for each in self.saved)

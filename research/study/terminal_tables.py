@@ -14,9 +14,11 @@ from research.study.analysis import ConfigurationRanking
 from research.study.configurations import DEFAULT
 from research.study.definitions import Configuration, StudyTask
 from research.study.findings import Findings
+from research.study.goals import rank_text, share_text
 from research.study.planning import SeedRule, StudyRun, open_runs, planned
 from research.study.report_lines import difference_text
 from research.study.run_records import StudyResults
+from research.study.scope_lines import next_share
 from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point
 from sabal.simulate.terminal_report import progress_bar
@@ -106,7 +108,8 @@ def _cell(value: Any) -> str:
 
 
 def print_findings(findings: Findings) -> None:
-    """Print both rankings, and the number of tasks on which active learning helps."""
+    """Print labels saved, both rankings, and the number of tasks on which active learning helps."""
+    _print_saved(findings)
     _print_ranking("Mean ranks", findings.known)
     _print_ranking("Mean ranks with the candidates", findings.candidates)
     for title, tables in (("Ranked", findings.ranked), ("Held-out", findings.held_out)):
@@ -117,6 +120,21 @@ def print_findings(findings: Findings) -> None:
                 f"{title} tasks: something is significantly better than random on {len(helped)} "
                 f"of {len(tables)}, {DEFAULT} on {own} of these."
             )
+
+
+def _print_saved(findings: Findings) -> None:
+    if not findings.scopes:
+        return
+    table = Table(title="Labels needed for random's final accuracy", box=SIMPLE_HEAD)
+    for name in ("", "tasks", DEFAULT, "next", "rank by area", "rank by final accuracy"):
+        table.add_column(name, justify="right" if name else "left")
+    for title, each in findings.scopes.items():
+        share, other = share_text(each.median_share(DEFAULT)), next_share(each)
+        ranks = rank_text(each.by_area), rank_text(each.by_final)
+        table.add_row(title, str(each.tasks), share, *(Text(t) for t in (other, *ranks)))
+    print_table(table)
+    met = sum(goal.met for goal in findings.goals)
+    print(f"{met} of {len(findings.goals)} goals are met; they are in study.md.")
 
 
 def _print_ranking(title: str, ranking: ConfigurationRanking) -> None:
