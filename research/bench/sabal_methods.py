@@ -1,8 +1,9 @@
 """Sabal's own strategies as a script for job.py, under the same rules as other libraries.
 
 `sabal.select` is timed as a user calls it, including its checks of the input. It is given what the
-strategy needs. Of alternative inputs it gets all but the posterior samples, with which several
-strategies do another job; a strategy that names these first gets these alone.
+strategy needs. Of alternative inputs it gets all but the posterior samples and scores of one's own,
+with which several strategies do another job; a strategy that names the samples first gets these
+alone.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sabal.api import select
 from sabal.strategies import Strategy, strategies
 
 PACKAGE = "sabal"
+LEFT_OUT = {"log_probs", "scores"}  # alternative inputs with which a strategy does another job
 
 
 def given(needs: tuple[str, ...]) -> tuple[str, ...]:
@@ -25,7 +27,7 @@ def given(needs: tuple[str, ...]) -> tuple[str, ...]:
     names: set[str] = set()
     for need in needs:
         first, *others = need.split("|")
-        names |= {first, *others} - {"log_probs"} if first != "log_probs" else {first}
+        names |= {first, *others} - LEFT_OUT if first != "log_probs" else {first}
     if "features" in names:
         # Optional to distances and gradients, and part of the same job in every library.
         names.add("labeled_features")

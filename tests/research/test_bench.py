@@ -212,6 +212,7 @@ def test_every_registered_strategy_gets_what_it_needs(name, tmp_path):
         (("probs",), {"probs"}),
         (("log_probs",), {"log_probs"}),
         (("log_probs|probs",), {"log_probs"}),
+        (("probs|scores",), {"probs"}),
         (("features",), {"features", "labeled_features"}),
         (
             ("features|log_probs", "probs"),
