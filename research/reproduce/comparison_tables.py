@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from research import PROGRAM
+from research.reproduce.curve_plots import draw_section
 from research.reproduce.paper_tables import SCALES, TABLES, PaperTable, presets_of
 from research.reproduce.preset import MeanAndStd, Preset, title_of
 from research.reproduce.result_files import RUNS_FILE, digest_of
 from research.reproduce.scaling import PresetChange, differences, expected_hours, scaled
-from research.reproduce.table_sections import StrategyComparison, TableSection
+from research.reproduce.table_sections import TableSection
 from sabal.core.files import write_text_whole
-from sabal.simulate.plots import draw_curves
 
 HIGHLIGHTED = 2
 """The number of top scores in bold, as in the paper."""
@@ -34,7 +34,7 @@ def write_table(table: PaperTable, sections: Sequence[TableSection], out: Path) 
         for section in sections:
             points = [point for record in section.records for point in record.points()]
             title = f"{section.title}, {section.model}, scale {section.scale}"
-            draw_curves(points, title, out / picture_of(table, section))
+            draw_section(points, title, out / picture_of(table, section))
     write_text_whole(out / f"{table.name}.md", markdown(table, sections))
 
 
@@ -46,33 +46,41 @@ def picture_of(table: PaperTable, section: TableSection) -> str:
 def header(table: PaperTable) -> list[str]:
     """Return the columns of a table."""
     ours, paper = f"{table.figure} (ours)", f"{table.figure} (paper)"
-    last = ["choosing alone, seconds"] if table.timed else ["ours - random", "final accuracy"]
-    return ["strategy", ours, paper, "ours - paper", "seeds", *last]
+    if table.timed:
+        return ["strategy", ours, "choosing alone, seconds", paper, "seeds"]
+    return [
+        *("strategy", ours, "ours - random", "final accuracy"),
+        *(paper, "paper - random", "ours - paper", "seeds"),
+    ]
 
 
-def cells(
-    table: PaperTable, rows: Sequence[StrategyComparison], *, bold: tuple[str, str]
-) -> list[list[str]]:
-    """Return the rows of a table as text, with `bold` around the top two areas of each column."""
+def cells(table: PaperTable, section: TableSection, *, bold: tuple[str, str]) -> list[list[str]]:
+    """Return the rows of a table as text, with `bold` around the top two areas of each column.
+
+    Our figures are subtracted from the paper's only at its scale.
+    """
+    rows = section.rows
     best_ours = set() if table.timed else _top([row.ours for row in rows])
     best_paper = set() if table.timed else _top([row.paper for row in rows])
+    chance = section.row("random")
     lines = []
     for row in rows:
         several = row.seeds > 1
         ours, paper = _text_of(row.ours, several=several), _text_of(row.paper)
-        final = "" if row.final_accuracy is None else f"{row.final_accuracy:.1%}"
+        ours = ours.join(bold) if row.ours.mean in best_ours else ours
+        paper = paper.join(bold) if row.paper and row.paper.mean in best_paper else paper
+        if table.timed:
+            selection = _text_of(row.selection, several=several, digits=3)
+            lines.append([row.title, ours, selection, paper, str(row.seeds)])
+            continue
         minus = _text_of(row.minus_random, several=several, signed=True)
-        selection = _text_of(row.selection, several=several, digits=3)
-        lines.append(
-            [
-                row.title,
-                ours.join(bold) if row.ours.mean in best_ours else ours,
-                paper.join(bold) if row.paper and row.paper.mean in best_paper else paper,
-                "" if row.difference is None else f"{row.difference:+.2f}",
-                str(row.seeds),
-                *([selection] if table.timed else [minus, final]),
-            ]
-        )
+        final = "" if row.final_accuracy is None else f"{row.final_accuracy:.1%}"
+        printed = ""
+        if row is not chance and row.paper and chance and chance.paper:
+            printed = f"{row.paper.mean - chance.paper.mean:+.2f}"
+        at_paper_scale = section.scale == "paper" and row.difference is not None
+        difference = f"{row.difference:+.2f}" if at_paper_scale else ""
+        lines.append([row.title, ours, minus, final, paper, printed, difference, str(row.seeds)])
     return lines
 
 
@@ -106,7 +114,7 @@ def markdown(table: PaperTable, sections: Sequence[TableSection]) -> str:
 
 def _section_lines(table: PaperTable, section: TableSection) -> list[str]:
     columns = header(table)
-    rows = cells(table, section.rows, bold=("**", "**"))
+    rows = cells(table, section, bold=("**", "**"))
     lines = [
         f"## {section.title}: {section.model}, scale {section.scale}",
         "",
@@ -230,7 +238,7 @@ def print_sections(table: PaperTable, sections: Sequence[TableSection]) -> None:
         grid = Grid(title=f"{section.title}: {section.model}, scale {section.scale}")
         for name in header(table):
             grid.add_column(name, justify="left" if name == "strategy" else "right")
-        for row in cells(table, section.rows, bold=("[bold]", "[/bold]")):
+        for row in cells(table, section, bold=("[bold]", "[/bold]")):
             grid.add_row(*(Text.from_markup(cell) for cell in row))
         print_table(grid)
         text = [
