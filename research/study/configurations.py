@@ -139,7 +139,13 @@ PAPER_CANDIDATES = (
 )
 """Candidates for the defaults of `sabal-greedy` and `sabal-iht`."""
 
-SABAL = Configuration(name=DEFAULT, strategy="sabal", role="sabal")
+SABAL = Configuration(
+    name=DEFAULT,
+    strategy="sabal",
+    role="sabal",
+    # The rule for this share is part of what determines a result.
+    recorded_options={"share": "b/(b+m)"},
+)
 
 
 COVERAGE_STRATEGY = "sabal"
@@ -148,14 +154,15 @@ KERNEL_STRATEGY = "sabal-kernel"
 
 
 def _coverage(name: str, **options: Any) -> Configuration:
-    """Return a candidate that covers the pool item by item."""
+    """Return a candidate that covers the pool item by item, with all items as candidates."""
     return Configuration(
         name=name,
         strategy=COVERAGE_STRATEGY,
         role="candidate",
-        options=options,
-        # These runs were recorded with this option, which the strategy implies.
-        recorded_options={"atoms": "coverage"},
+        options={"share": 1.0, **options},
+        # These runs were recorded with this option, which the strategy implies, when all items
+        # were candidates.
+        recorded_options={"atoms": "coverage", "share": None},
     )
 
 
@@ -176,10 +183,22 @@ def _mean(name: str, weighted: bool = False, **options: Any) -> Configuration:
 
 
 COVERAGES = (
+    Configuration(
+        name="coverage-all",
+        strategy=COVERAGE_STRATEGY,
+        role="candidate",
+        options={"share": 1.0},
+        recorded_options={"share": None},
+    ),
     *(_coverage(f"coverage-r{radius:g}", radius=radius) for radius in (0.5, 0.7, 1.4, 2.0)),
     _coverage("coverage-entropy", uncertainty="entropy"),
     Configuration(
-        name="coverage-weighted", strategy=COVERAGE_STRATEGY, role="candidate", weighted=True
+        name="coverage-weighted",
+        strategy=COVERAGE_STRATEGY,
+        role="candidate",
+        options={"share": 1.0},
+        recorded_options={"share": None},
+        weighted=True,
     ),
 )
 """Candidates around the default, which covers the pool item by item."""

@@ -11,13 +11,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
+ROUNDING = 1e-9  # sizes that differ by less than this share are equal
+
 
 @dataclass(frozen=True)
 class PrioritySample:
-    """Rows in ascending order, and the estimated size of each."""
+    """Rows in ascending order.
+
+    Attributes
+    ----------
+    rows : array
+        The rows.
+    sizes : array
+        The size that each represents, max(u_i, t).
+    own_sizes : array
+        The size of each, u_i.
+    """
 
     rows: np.ndarray
     sizes: np.ndarray
+    own_sizes: np.ndarray
+
+    def largest(self, count: float, minimum: int) -> np.ndarray:
+        """Return which of the rows are among the `count` largest of all rows, ties included.
+
+        A sampled row stands for max(u_i, t) / u_i rows. At least `minimum` rows are returned, if
+        there are so many.
+        """
+        order = np.argsort(-self.own_sizes, kind="stable")
+        ordered = self.own_sizes[order]
+        stands_for = np.divide(
+            self.sizes[order], ordered, out=np.ones(ordered.size), where=ordered > 0
+        )
+        last = int(np.searchsorted(np.cumsum(stands_for), count * (1.0 - ROUNDING)))
+        last = min(max(last, minimum - 1), ordered.size - 1)
+        return self.own_sizes >= ordered[last] * (1.0 - ROUNDING)
 
 
 def priorities(size_N: np.ndarray, start: int, seed: int) -> np.ndarray:
@@ -34,9 +62,9 @@ def priority_sample(
     """
     threshold = float(priority_K[count]) if rows_K.size > count else 0.0
     rows_M, priority_M = rows_K[:count], priority_K[:count]
-    size_M = np.maximum(priority_M * uniform_numbers(rows_M, seed), threshold)
+    size_M = priority_M * uniform_numbers(rows_M, seed)
     order = np.argsort(rows_M)
-    return PrioritySample(rows_M[order], size_M[order])
+    return PrioritySample(rows_M[order], np.maximum(size_M, threshold)[order], size_M[order])
 
 
 def uniform_numbers(rows_N: np.ndarray, seed: int) -> np.ndarray:

@@ -16,6 +16,12 @@ from sabal.predictions.calibration import (
 )
 from sabal.predictions.softmax import log_probs_of
 from sabal.predictions.spread import means_and_variances
+from sabal.predictions.tree_features import (
+    has_leaves,
+    ignores_units,
+    leaf_features,
+    ranked_columns,
+)
 
 DENSE_COLUMNS = 2048
 """Sparse features with more columns are projected rather than converted to dense."""
@@ -63,7 +69,7 @@ class EstimatorPrediction:
             )
         self.estimator, self.X_pool = estimator, X_pool
         self.X_labeled, self.y_labeled = X_labeled, y_labeled
-        self.columns = _Columns(estimator, features is None)
+        self.columns = _Columns(estimator, X_pool, features is None)
         self.features = self.columns.dense(features)
         self.labeled_features = self.columns.dense(labeled_features)
         self.size = rows_of(X_pool)
@@ -173,10 +179,15 @@ def _check_classifier(estimator: Any) -> None:
 
 
 class _Columns:
-    """The input of an estimator's last step as a dense array."""
+    """What an estimator's last step sees of items, as a dense array.
 
-    def __init__(self, estimator: Any, wanted: bool) -> None:
+    This is its input, and for trees their leaves, or the ranks of the input.
+    """
+
+    def __init__(self, estimator: Any, X_pool: Any, wanted: bool) -> None:
         self.before_last = self.before_last_of(estimator) if wanted else None
+        self.last = estimator if self.before_last is None else estimator[-1]
+        self.X_pool = X_pool
         self.notes: dict[str, Any] = {}
 
     @staticmethod
@@ -188,8 +199,21 @@ class _Columns:
         return estimator[:-1] if several else None
 
     def of(self, X: Any) -> np.ndarray:
-        """Return the columns of some rows."""
-        seen = X if self.before_last is None else _call_checked(self.before_last.transform, X)
+        """Return the features of some rows."""
+        seen = self._seen(X)
+        if has_leaves(self.last, seen):
+            self.notes["features_from"] = "leaves"
+            return leaf_features(self.last, seen)
+        if ignores_units(self.last):
+            self.notes["features_from"] = "ranks"
+            return ranked_columns(self._numbers(seen), self._numbers(self._seen(self.X_pool)))
+        return self._numbers(seen)
+
+    def _seen(self, X: Any) -> Any:
+        return X if self.before_last is None else _call_checked(self.before_last.transform, X)
+
+    def _numbers(self, seen: Any) -> np.ndarray:
+        """Return the input of the last step as an array."""
         if hasattr(seen, "tocsr"):
             return self.dense(seen)
         try:

@@ -43,6 +43,7 @@ from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.greedy_cover import Cover, Coverage, Kernel, in_units_of, kernel_bytes
 
+MIN_CANDIDATES = 3  # the minimum number of candidates per item of the batch
 MIN_RADIUS = 1e-6  # the minimum `radius`; far below 1 an item covers only itself
 SAMPLE = 8192  # the size of the sample that represents a larger pool
 SAMPLED_PER_PICK = 3  # the minimum size of the sample per item of the batch
@@ -64,12 +65,19 @@ class Sabal(Strategy):
     Each item is weighted by its uncertainty, and represented by the nearest item that is in the
     batch or labelled. With features alone (no model yet) the batch covers the whole pool.
 
+    The batch is chosen from the most uncertain items. With m items labelled, a batch of b makes
+    b / (b + m) of all representatives, and this share of the pool are candidates. So the choice
+    tends from coverage to uncertainty as labels come in.
+
     Parameters
     ----------
     uncertainty : str, optional
         The weight of an item; "margin" by default, or the predictive variance of a regression.
     radius : float, optional
         The radius of the kernel, as a multiple of the measured resolution; 1 by default.
+    share : float, optional
+        The share of the pool that can be chosen, most uncertain items first; b / (b + m) by
+        default, where m is the number of labelled items, and 1 for all.
     """
 
     name: ClassVar[str] = "sabal"
@@ -81,12 +89,15 @@ class Sabal(Strategy):
 
     uncertainty: str | None = None
     radius: float | None = None
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if self.uncertainty is not None:
             check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
         if self.radius is not None:
             check_number(self.radius, "radius", above=MIN_RADIUS)
+        if self.share is not None:
+            check_number(self.share, "share", above=0.0, maximum=1.0)
 
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
         """Cover the pool.
@@ -104,15 +115,18 @@ class Sabal(Strategy):
         radius = (self.radius or 1.0) * reach
         points_MD, labeled_LD = in_units_of(radius or 1.0, points_MD, labeled_LD)
         mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
-        mass_M /= mass_M.sum()
+        mass_M = mass_M / mass_M.sum()
         coverage = Coverage(Kernel(points_MD), mass_M, labeled_LD, kernel_bytes(pool))
         size = mass_M.size
         batches = [rng.choice(size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
-        cover = coverage.greedy(budget, others=batches)
+        labeled = 0 if labeled_LD is None else int(labeled_LD.shape[0])
+        share = self.share or budget / (budget + labeled)
+        candidate_M = sample.largest(share * pool.size, MIN_CANDIDATES * budget)
+        cover = coverage.greedy(budget, others=batches, candidate_M=candidate_M)
         evidence = {
             "atoms": "coverage",
-            "candidates": int(size),
-            "labeled": 0 if labeled_LD is None else int(labeled_LD.shape[0]),
+            "candidates": int(candidate_M.sum()),
+            "labeled": labeled,
             "radius": unit * radius,
             "objective": 1.0 - cover.after,
             "objective_before": 1.0 - cover.before,

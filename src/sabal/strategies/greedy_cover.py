@@ -242,15 +242,22 @@ class Coverage:
         """Return the covered share of the mass."""
         return float(np.sum(self._mass_M * covered_M, dtype=np.float64))
 
-    def greedy(self, budget: int, others: Sequence[np.ndarray] = ()) -> Cover:
+    def greedy(
+        self,
+        budget: int,
+        others: Sequence[np.ndarray] = (),
+        candidate_M: np.ndarray | None = None,
+    ) -> Cover:
         """Return a batch by greedy picks; the lower point on ties.
 
-        The share that the batches `others` would cover is reported. A heap has a bound on every
-        gain. Its first point is picked if the gain is current; otherwise the gain is computed
-        again.
+        The points of `candidate_M` can be picked, all by default. The share that the batches
+        `others` would cover is reported. A heap has a bound on every gain. Its first point is
+        picked if the gain is current; otherwise the gain is computed again.
         """
         before = self.share(self.covered_M)
         bound_M, shares = self._initial_gains(others)
+        if candidate_M is not None:
+            bound_M[~candidate_M] = -np.inf
         heap = [(-gain, j, 0) for j, gain in enumerate(bound_M.tolist())]
         heapq.heapify(heap)
         owner_M = np.full(bound_M.size, -1)
@@ -274,7 +281,9 @@ class Coverage:
         idle = budget - len(picks)
         # If everything is covered, the rest of the batch has the largest masses.
         left_M = self._mass_M.astype(np.float64)
-        left_M[picks] = -1.0
+        left_M[picks] = -np.inf
+        if candidate_M is not None:
+            left_M[~candidate_M] -= 1.0
         picks, gains = [*picks, *top_k(left_M, idle).tolist()], [*gains, *[0.0] * idle]
         return Cover(
             indices=np.array(picks),
