@@ -97,7 +97,7 @@ def requests():
     """(key, strategy, options): every strategy, and those variants that take another path."""
     yield from ((f"sabal-kernel/{atoms}", "sabal-kernel", {"atoms": atoms}) for atoms in KERNEL)
     plain = (
-        "sabal random entropy margin least-confidence bald power-bald "
+        "random entropy margin least-confidence bald power-bald "
         "batchbald bayesian-coreset kcenter badge bait typiclust cluster-margin "
         "uncertainty-herding max-herding prob-cover drop-query"
     )
@@ -107,7 +107,10 @@ def requests():
     for name in ("sabal-greedy", "sabal-iht"):
         yield name, name, variance
         yield f"{name}/default", name, {}
-    yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5}
+    # Recorded when all items were candidates.
+    yield "sabal", "sabal", {"share": 1.0}
+    yield "sabal/default", "sabal", {}
+    yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5, "share": 1.0}
     literal = {"scale": "literal", "alpha": 0.5, "beta": 0.1}
     corrected = {**literal, "score": "optimal-step", "refresh": "auto"}
     yield "sabal-greedy/literal", "sabal-greedy", corrected

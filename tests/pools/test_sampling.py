@@ -62,3 +62,26 @@ def test_rows_of_no_size_come_last():
     found = sample(sizes, 5, 0)
     assert {3, 30} <= set(found.rows.tolist())
     assert found.sizes.sum() == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_largest_rows_of_a_whole_pool_are_its_largest_rows(seed):
+    sizes = np.random.default_rng(seed).integers(0, 8, size=60) / 7.0
+    drawn = sample(sizes, 100, seed)
+    for count, minimum in ((1, 1), (10, 3), (10, 25), (60, 1)):
+        cut = np.sort(sizes)[::-1][max(count, minimum) - 1]
+        np.testing.assert_array_equal(drawn.largest(count, minimum), sizes >= cut - 1e-12)
+
+
+def test_the_largest_rows_of_a_sample_are_those_of_the_pool():
+    sizes = np.random.default_rng(0).random(50_000) ** 3
+    drawn = sample(sizes, 4_000, 1)
+    for share in (0.02, 0.1, 0.5):
+        cut = np.quantile(sizes, 1 - share)
+        lowest = drawn.own_sizes[drawn.largest(share * sizes.size, 1)].min()
+        assert np.mean(sizes >= lowest) == pytest.approx(np.mean(sizes >= cut), rel=0.1)
+
+
+def test_equal_rows_are_all_among_the_largest():
+    drawn = sample(np.full(5_000, 0.3), 700, 0)
+    assert drawn.largest(10, 1).all()

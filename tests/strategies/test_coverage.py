@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import reference_coverage as reference
 import sabal
 from makers import make_pool
+from sabal.predictions import uncertainty
 from sabal.strategies import coverage, greedy_cover
 from sabal.strategies.greedy_cover import Coverage, Kernel
 
@@ -235,3 +236,38 @@ def test_options_of_other_strategies_are_refused_by_name(option):
     pool = make_pool(n=40)
     with pytest.raises(sabal.SabalError, match=r"option of sabal-(greedy|kernel)"):
         sabal.select(5, features=pool.features, probs=pool.probs, **{option: 2.0})
+
+
+def test_the_batch_is_chosen_from_the_share_that_it_can_represent():
+    rng = np.random.default_rng(0)
+    features, probs = rng.normal(size=(400, 3)), rng.dirichlet(np.ones(3), size=400)
+    order = np.argsort(-uncertainty.margin(probs))
+    for labeled in (0, 20, 180):
+        given = {"labeled_features": rng.normal(size=(labeled, 3))} if labeled else {}
+        found = sabal.select(20, features=features, probs=probs, random_state=0, **given)
+        count = max(60, 400 * 20 // (20 + labeled))
+        assert found.evidence["candidates"] == count
+        assert set(found.indices) <= set(order[:count])
+    whole = sabal.select(20, features=features, probs=probs, random_state=0, share=1.0, **given)
+    assert whole.evidence["candidates"] == 400
+    assert not set(whole.indices) <= set(order[:60])
+
+
+def test_without_a_model_all_items_are_candidates():
+    features = np.random.default_rng(0).normal(size=(100, 3))
+    found = sabal.select(5, features=features, labeled_features=features[:50], random_state=0)
+    assert found.evidence["candidates"] == 100
+
+
+@pytest.mark.parametrize("share", [0.0, -1.0, 1.5, "half"])
+def test_a_share_is_above_0_and_at_most_1(share):
+    with pytest.raises(sabal.SabalError, match="`share`"):
+        sabal.select(1, features=np.eye(4), share=share)
+
+
+def test_candidates_that_cover_nothing_more_come_before_others():
+    points, mass = np.zeros((6, 2)), np.array([0.1, 0.2, 0.1, 0.3, 0.2, 0.1])
+    candidate = np.array([True, True, True, False, False, False])
+    found = Coverage(Kernel(points), mass).greedy(4, candidate_M=candidate)
+    assert set(found.indices[:3].tolist()) == {0, 1, 2}
+    assert found.indices[3] == 3

@@ -121,7 +121,9 @@ class Sabal(Strategy):
         batches = [rng.choice(size, size=budget, replace=False) for _ in range(RANDOM_BATCHES)]
         labeled = 0 if labeled_LD is None else int(labeled_LD.shape[0])
         share = self.share or budget / (budget + labeled)
-        candidate_M = sample.largest(share * pool.size, MIN_CANDIDATES * budget)
+        candidate_M = np.ones(size, dtype=bool)
+        if share < 1.0:
+            candidate_M = sample.largest(share * pool.size, MIN_CANDIDATES * budget)
         cover = coverage.greedy(budget, others=batches, candidate_M=candidate_M)
         evidence = {
             "atoms": "coverage",
