@@ -38,7 +38,7 @@ THREE = [BY_NAME[name] for name in ("random", "margin", "sabal")]
 TINY = StudyTask(
     name="tiny", dataset="digits", model="logistic", initial=20, batch=10, rounds=2, pool=300
 )
-TWIN = Configuration(name="as-it-is", strategy="sabal", role="candidate")
+TWIN = replace(BY_NAME["sabal"], name="as-it-is", role="candidate")
 """A candidate that is `sabal` by another name."""
 RARE = replace(TINY, name="rare", variant="imbalanced", first="per-class", test=200)
 
