@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sqlalchemy.schema import CreateTable
 
 from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
 from sabal.errors import FileError, InputError, UnknownNameError
-from sabal.labeling.store import Store, migrations, schema
+from sabal.labeling.store import Store, imports, migrations, schema
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import ImportedLabel, NewBatchItem, PoolItem, Submission
 
@@ -782,3 +783,71 @@ def test_a_url_without_its_driver_is_said_without_its_password():
 @pytest.mark.parametrize("table", schema.metadata.sorted_tables, ids=lambda table: table.name)
 def test_the_tables_can_be_made_in_postgresql(table):
     assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=postgresql.dialect()))
+
+
+# Waiting for each other
+
+
+def test_people_label_while_an_import_is_under_way(database, store, monkeypatch):
+    monkeypatch.setattr(imports, "ROWS_PER_TRANSACTION", 2)
+    other, numbers = Store.open(database), itertools.count()
+    rows = [ImportedLabel(f"i{row}", "dog", "eve") for row in (1, 2, 3, 4, 5)]
+
+    def label_meanwhile(self):
+        answer(other, "i0", "cat", f"p{next(numbers)}")
+        undo(other, f"p{next(numbers) - 1}")
+
+    monkeypatch.setattr(Database, "let_others_write", label_meanwhile)
+    assert store.import_labels(rows).labels == 5
+    assert [each.annotator for each in store.history() if each.action == "undo"] == [
+        "p0", "p2", "p4",
+    ]  # fmt: skip
+    other.close()
+
+
+def test_an_interrupted_import_adds_the_rest_when_it_is_repeated(store, monkeypatch):
+    monkeypatch.setattr(imports, "ROWS_PER_TRANSACTION", 2)
+    rows = [ImportedLabel(f"i{row % 6}", "dog", f"eve{row // 6}") for row in range(12)]
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Database, "let_others_write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.import_labels(rows)
+    assert len(store.labels()) == 2
+    monkeypatch.undo()
+    report = store.import_labels(rows)
+    assert (report.labels, report.already) == (10, 2)
+    assert current_labels(store) == [(row.id, "dog", row.annotator) for row in rows]
+
+
+def steps_of(store, act):
+    """Return how many steps of SQLite's machine an action takes, in hundreds."""
+    counted = []
+    with store.database.read() as connection:
+        driver = connection.connection.dbapi_connection
+        driver.set_progress_handler(lambda: counted.append(1), 100)
+    act()
+    driver.set_progress_handler(None, 0)
+    return len(counted)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store: answer(store, "i3000"),
+        lambda store: undo(store, "bob"),
+        lambda store: store.decide(Submission("d", "lead", "i3001", "dog")),
+        lambda store: store.import_labels([ImportedLabel("i3002", "dog", "eve")]),
+    ],
+)
+def test_the_time_of_a_write_does_not_grow_with_the_history(tmp_path, act):
+    taken = []
+    for answered in (10, 3000):
+        store = open_store(tmp_path / f"{answered}.db", items=3010)
+        store.import_labels(ImportedLabel(f"i{row}", "cat", "ann") for row in range(answered))
+        answer(store, "i3005", who="bob")
+        taken.append(steps_of(store, lambda: act(store)))  # noqa: B023
+        store.close()
+    assert taken[1] <= taken[0] + 10

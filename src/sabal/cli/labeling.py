@@ -217,7 +217,7 @@ def import_labels(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
-    """Add labels that were given elsewhere, all of a file or none.
+    """Add labels that were given elsewhere; a file with an invalid row adds nothing.
 
     A file has at least the columns `id` and `label`; Label Studio's is its JSON export. Importing a
     file again adds nothing.

@@ -1,4 +1,4 @@
-"""Imports the labels of a file into the store, all of them or none."""
+"""Imports the labels of a file into the store, after checking all of them."""
 
 from __future__ import annotations
 

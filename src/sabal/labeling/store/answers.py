@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sabal.errors import InputError, UnknownNameError, did_you_mean
 from sabal.labeling.store import leases, schema
 from sabal.labeling.store.class_history import class_history, current_classes
-from sabal.labeling.store.current_answers import is_current, is_decision
+from sabal.labeling.store.current_answers import is_current_now, is_decision
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import LABEL, SKIP, UNDO, Answer, Submission, check_name
 from sabal.labeling.store.store_base import StoreBase
@@ -84,7 +84,7 @@ class AnswerStore(StoreBase):
                 return _repeated(first, (first.annotator, first.action) == (annotator, UNDO))
             last = connection.execute(
                 sa.select(schema.answers)
-                .where(schema.answers.c.annotator == annotator, is_current())
+                .where(schema.answers.c.annotator == annotator, is_current_now(schema.answers))
                 .order_by(schema.answers.c.id.desc())
                 .limit(1)
             ).one_or_none()
@@ -134,7 +134,7 @@ class AnswerStore(StoreBase):
         """Refuse an answer that comes after a lease expired, when enough others have answered."""
         a = schema.answers
         others = sa.select(sa.func.count()).where(
-            a.c.item_id == item_id, a.c.annotator != given.annotator, is_current()
+            a.c.item_id == item_id, a.c.annotator != given.annotator, is_current_now(a)
         )
         if int(connection.scalar(others) or 0) >= self.settings.overlap:
             raise InputError(
@@ -158,7 +158,7 @@ def undo_decisions(
     """Undo what others than `annotator` decided on an item, so that it has one decision at most."""
     a = schema.answers
     earlier = sa.select(a.c.id, a.c.round).where(
-        a.c.item_id == item_id, a.c.annotator != annotator, is_current(), is_decision()
+        a.c.item_id == item_id, a.c.annotator != annotator, is_current_now(a), is_decision()
     )
     for row in connection.execute(earlier).all():
         values = {

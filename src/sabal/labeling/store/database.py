@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from sabal.labeling.store.database_errors import database_errors, locked_error
 
 Clock = Callable[[], datetime]
 BUSY_SECONDS = 10  # for a lock, which is never kept for as long unless a program hangs
+MAX_PAUSE_SECONDS = 0.2  # between two of many transactions
 CONNECT_SECONDS = 10  # for a connection to a server
 IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
 WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
@@ -54,6 +56,7 @@ class Database:
         # Threads of one process queue here. SQLite's own waiting polls while it holds a
         # connection, and with fifty threads one of them may wait for seconds.
         self._writer = threading.RLock()
+        self._wrote_for = 0.0
 
     def now_text(self) -> str:
         """Return the time of the clock as text."""
@@ -73,9 +76,20 @@ class Database:
             raise locked_error()
         try:
             with database_errors(), writing.begin() as connection:
+                began = time.monotonic()
                 yield connection
         finally:
             self._writer.release()
+        self._wrote_for = time.monotonic() - began
+
+    def let_others_write(self) -> None:
+        """Wait between two of many write transactions, as long as the last one took.
+
+        PostgreSQL queues those who wait for a lock. SQLite lets them try again from time to time,
+        and never, unless they find it free.
+        """
+        if self._engine.dialect.name == "sqlite":
+            time.sleep(min(self._wrote_for, MAX_PAUSE_SECONDS))
 
     @contextmanager
     def creation_lock(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,7 +17,7 @@ from sabal.labeling.store import schema
 from sabal.labeling.store.answers import mark_decisions, present_class, undo_decisions
 from sabal.labeling.store.batch_items import add_batch_items
 from sabal.labeling.store.class_history import class_history
-from sabal.labeling.store.current_answers import is_current, is_decision
+from sabal.labeling.store.current_answers import is_current_now, is_decision
 from sabal.labeling.store.database import Database, as_text
 from sabal.labeling.store.pool_items import rows_of
 from sabal.labeling.store.records import (
@@ -32,6 +33,7 @@ from sabal.labeling.store.records import (
 )
 from sabal.labeling.store.store_base import StoreBase
 
+ROWS_PER_TRANSACTION = 500  # tens of milliseconds, for which others wait
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
 CurrentAnswer = tuple[str, str | None, str, bool]
 """Action, label and time of a current answer, and whether it decides."""
@@ -43,26 +45,36 @@ class ImportStore(StoreBase):
     """The part of the store that imports labels."""
 
     def import_labels(self, rows: Iterable[ImportedLabel]) -> ImportReport:
-        """Append labels and skips, all or none of them; rows imported before add nothing."""
+        """Append labels and skips; rows imported before add nothing.
+
+        All rows are checked first. They are added by small transactions, between which people
+        label: an import that is interrupted has added the first rows, and adds the others when it
+        is repeated.
+        """
         given = [_checked(row) for row in rows]
-        with self.database.write() as connection:
-            given = [replace(row, label=present_class(connection, row.label)) for row in given]
-            items = rows_of(connection, (row.id for row in given))
-            known = [row for row in given if row.id in items]
-            unknown = list(dict.fromkeys(row.id for row in given if row.id not in items))
-            rounds = _put_into_rounds(connection, self.database, known, items)
-            new = _new_answers(connection, self.database, known, items, rounds)
-            if new:
-                connection.execute(schema.answers.insert(), new)
-            self._decide(connection, known, new)
+        with self.database.read() as connection:
+            for label in {row.label for row in given}:
+                present_class(connection, label)
+        entries, totals = iter(given), ImportReport(0, 0, 0, 0, [])
+        while chunk := list(islice(entries, ROWS_PER_TRANSACTION)):
+            with self.database.write() as connection:
+                report = self._import(connection, chunk)
+            totals = _sum(totals, report)
+            self.database.let_others_write()
+        return replace(totals, unknown=list(dict.fromkeys(totals.unknown)))
+
+    def _import(self, connection: sa.Connection, given: list[ImportedLabel]) -> ImportReport:
+        names = {label: present_class(connection, label) for label in {x.label for x in given}}
+        items = rows_of(connection, (row.id for row in given))
+        unknown = [row.id for row in given if row.id not in items]
+        known = [replace(row, label=names[row.label]) for row in given if row.id in items]
+        rounds = _put_into_rounds(connection, self.database, known, items)
+        new = _new_answers(connection, self.database, known, items, rounds)
+        if new:
+            connection.execute(schema.answers.insert(), new)
+        self._decide(connection, known, new)
         skips = sum(values["action"] == SKIP for values in new)
-        return ImportReport(
-            labels=len(new) - skips,
-            skips=skips,
-            already=len(known) - len(new),
-            waiting=0,
-            unknown=unknown,
-        )
+        return ImportReport(len(new) - skips, skips, len(known) - len(new), 0, unknown)
 
     def _decide(
         self, connection: sa.Connection, rows: list[ImportedLabel], new: list[dict[str, Any]]
@@ -77,6 +89,16 @@ class ImportStore(StoreBase):
                 mark_decisions(connection, [submission])
 
 
+def _sum(one: ImportReport, two: ImportReport) -> ImportReport:
+    return ImportReport(
+        labels=one.labels + two.labels,
+        skips=one.skips + two.skips,
+        already=one.already + two.already,
+        waiting=one.waiting + two.waiting,
+        unknown=one.unknown + two.unknown,
+    )
+
+
 def _new_answers(
     connection: sa.Connection,
     database: Database,
@@ -85,8 +107,10 @@ def _new_answers(
     rounds: Mapping[int, int],
 ) -> list[dict[str, Any]]:
     """Return the answers to add: those of rows that the history does not have yet."""
-    current = _current_answers(connection)
-    submitted = set(connection.scalars(sa.select(schema.answers.c.submission)))
+    current = _current_answers(connection, {items[row.id] for row in rows})
+    key = schema.answers.c.submission
+    stored = sa.select(key).where(key.in_([_submission(row) for row in rows]))
+    submitted = set(connection.scalars(stored))
     new: list[dict[str, Any]] = []
     for row in rows:
         item_id = items[row.id]
@@ -146,7 +170,7 @@ def _is_same(current: CurrentAnswer | None, row: ImportedLabel) -> bool:
     return same and row.time in (None, time)
 
 
-def _current_answers(connection: sa.Connection) -> CurrentAnswers:
+def _current_answers(connection: sa.Connection, items: set[int]) -> CurrentAnswers:
     a = schema.answers
     query = sa.select(
         a.c.id, a.c.item_id, a.c.annotator, a.c.action, a.c.label, a.c.answered_at, is_decision()
@@ -155,7 +179,7 @@ def _current_answers(connection: sa.Connection) -> CurrentAnswers:
     return {
         (item, annotator): (action, names.present_name(label, key), time, decides)
         for key, item, annotator, action, label, time, decides in connection.execute(
-            query.where(is_current())
+            query.where(a.c.item_id.in_(items), is_current_now(a))
         )
     }
 
@@ -168,7 +192,8 @@ def _put_into_rounds(
 ) -> dict[int, int]:
     """Add items of no round to the imported one, and return the round of every item."""
     b = schema.batch_items
-    found = connection.execute(sa.select(b.c.item_id, b.c.round))
+    wanted = b.c.item_id.in_({items[row.id] for row in rows})
+    found = connection.execute(sa.select(b.c.item_id, b.c.round).where(wanted))
     rounds: dict[int, int] = {row.item_id: row.round for row in found}
     fresh: dict[int, ImportedLabel] = {}
     for row in rows:

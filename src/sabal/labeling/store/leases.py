@@ -25,22 +25,22 @@ class LeaseStore(StoreBase):
         """Lease up to `count` open items: those the person holds, then others by round and rank."""
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)
+        lease, overlap, now = schema.leases.c, self.settings.overlap, self.database.clock()
+        held_items = sa.select(lease.item_id).where(lease.annotator == annotator, _is_valid(now))
+        held = schema.batch_items.c.item_id.in_(held_items)
+        own = _unanswered(annotator).where(held, _answers() < overlap)
+        available = _answers() + _other_holders(annotator, now) < overlap
+        free = _unanswered(annotator).where(sa.not_(held), available)
+        # Found before others have to wait: there may be a million answered items before it.
+        with self.database.read() as connection:
+            first = connection.execute(free.limit(1)).one_or_none()
+        until = now + timedelta(seconds=self.settings.lease_seconds)
         with self.database.write() as connection:
-            now = self.database.clock()
-            until = now + timedelta(seconds=self.settings.lease_seconds)
-            lease, overlap = schema.leases.c, self.settings.overlap
-            expired = lease.expires_at <= as_text(now)
-            # A clock that was ahead, and was set right since, made these.
-            in_future = lease.leased_at > as_text(now + MAX_CLOCK_ERROR)
-            connection.execute(schema.leases.delete().where(expired | in_future))
-            held_items = sa.select(lease.item_id).where(lease.annotator == annotator)
-            held = schema.batch_items.c.item_id.in_(held_items)
-            own = _unanswered(annotator).where(held, _answers() < overlap)
+            connection.execute(schema.leases.delete().where(sa.not_(_is_valid(now))))
             leased = list(connection.execute(own.limit(count)))
-            if len(leased) < count:
-                available = _answers() + _other_holders(annotator) < overlap
-                free = _unanswered(annotator).where(sa.not_(held), available)
-                leased += connection.execute(free.limit(count - len(leased)))
+            if first is not None and len(leased) < count:
+                rest = free.where(_is_from(first.round, first.rank)).limit(count - len(leased))
+                leased += connection.execute(rest)
             for row in leased:
                 add_lease(connection, row.item_id, annotator, row.round, now, until)
             return [
@@ -49,6 +49,20 @@ class LeaseStore(StoreBase):
                 )
                 for row in leased
             ]
+
+
+def _is_valid(now: datetime) -> sa.ColumnElement[bool]:
+    """Return the condition that a lease has begun and not expired."""
+    lease = schema.leases.c
+    # One of the future was made by a clock that was ahead, and was set right since.
+    begun = lease.leased_at <= as_text(now + MAX_CLOCK_ERROR)
+    return sa.and_(lease.expires_at > as_text(now), begun)
+
+
+def _is_from(number: int, rank: int) -> sa.ColumnElement[bool]:
+    """Return the condition that an item of a batch is that of a rank, or a later one."""
+    b = schema.batch_items.c
+    return sa.tuple_(b.round, b.rank) >= sa.tuple_(sa.literal(number), sa.literal(rank))
 
 
 def add_lease(
@@ -110,10 +124,12 @@ def _answers() -> sa.ScalarSelect[int]:
     ).scalar_subquery()
 
 
-def _other_holders(annotator: str) -> sa.ScalarSelect[int]:
+def _other_holders(annotator: str, now: datetime) -> sa.ScalarSelect[int]:
     """Count the other people who hold an item of a batch."""
     lease = schema.leases
     count = sa.select(sa.func.count()).select_from(lease)
     return count.where(
-        lease.c.item_id == schema.batch_items.c.item_id, lease.c.annotator != annotator
+        lease.c.item_id == schema.batch_items.c.item_id,
+        lease.c.annotator != annotator,
+        _is_valid(now),
     ).scalar_subquery()
