@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from hatchling.metadata.core import ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 from packaging.requirements import Requirement
 
 import sabal
@@ -191,3 +195,58 @@ def test_an_adapter_whose_package_is_missing_says_what_to_install():
         "except sabal.SabalError as error: print(error)"
     )
     assert "pip install scikit-activeml" in call(sys.executable, "-c", code)
+
+
+def metadata_of(monkeypatch, **settings):
+    for name in ("SABAL_REPOSITORY", "GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    return ProjectMetadata(str(ROOT), PluginManager()).core
+
+
+def relative_links(text):
+    return [link for link in re.findall(r"\]\(([^)]+)\)", text) if not re.match(r"https?:|#", link)]
+
+
+def test_an_index_gets_absolute_links_and_addresses(monkeypatch):
+    """Relative links of the README lead nowhere on the page of a package index."""
+    plain = metadata_of(monkeypatch)
+    assert plain.urls == {}
+    assert relative_links(plain.readme), "none is made up"
+    for settings, base in (
+        ({"SABAL_REPOSITORY": "https://example.org/sabal/"}, "https://example.org/sabal"),
+        (
+            {"GITHUB_SERVER_URL": "https://github.example", "GITHUB_REPOSITORY": "some/sabal"},
+            "https://github.example/some/sabal",
+        ),
+    ):
+        core = metadata_of(monkeypatch, **settings)
+        assert not relative_links(core.readme)
+        assert f"({base}/blob/v{sabal.__version__}/docs/start.md)" in core.readme
+        assert f"({base}/raw/v{sabal.__version__}/docs/images/curves.png)" in core.readme
+        assert core.urls["Source"] == base
+        assert core.readme_content_type == "text/markdown"
+
+
+def test_the_citation_is_of_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == sabal.__version__
+    assert citation["license"] == distribution("sabal").metadata["License-Expression"]
+
+
+def test_the_files_for_the_usual_host_are_well_formed():
+    folder = ROOT / ".github"
+    pages = {path.name: yaml.safe_load(path.read_text()) for path in folder.rglob("*.yml")}
+    assert set(pages) == {"ci.yml", "bug.yml", "idea.yml", "config.yml"}
+    for name in ("bug.yml", "idea.yml"):
+        assert {"name", "description", "body"} <= set(pages[name])
+    steps = [step for job in pages["ci.yml"]["jobs"].values() for step in job["steps"]]
+    commands = [step["run"] for step in steps if "run" in step]
+    assert {"make test", "make docs", "python -m build"} <= set(commands)
+    supported = {
+        line.rpartition(" :: ")[2]
+        for line in distribution("sabal").metadata.get_all("Classifier")
+        if re.search(r":: 3\.\d+$", line)
+    }
+    assert set(pages["ci.yml"]["jobs"]["test"]["strategy"]["matrix"]["python"]) == supported

@@ -20,7 +20,7 @@ from sabal.predictions.from_estimator import EstimatorPrediction
 from sabal.predictions.missing_labels import fitted, labels_at, split_by_labels
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy
-from sabal.strategies.registry import make_strategy, plain_options, strategies
+from sabal.strategies.registry import StrategyName, make_strategy, plain_options, strategies
 
 
 def select(
@@ -37,7 +37,7 @@ def select(
     label_means: Part = None,
     loss: str = "softmax",
     scores: Part = None,
-    strategy: str | Strategy = "sabal",
+    strategy: StrategyName | str | Strategy = "sabal",
     ids: Any = None,
     labeled_features: Part = None,
     columns: Columns | None = None,
@@ -163,7 +163,7 @@ def select_pool(
     *,
     columns: Columns | None = None,
     loss: str = "softmax",
-    strategy: str | Strategy = "sabal",
+    strategy: StrategyName | str | Strategy = "sabal",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     labeled_features: Part = None,
@@ -247,7 +247,7 @@ def query(
     labeled_features: Any = None,
     scores: Any = None,
     loss: str | None = None,
-    strategy: str | Strategy = "sabal",
+    strategy: StrategyName | str | Strategy = "sabal",
     ids: Any = None,
     random_state: RandomState = None,
     **options: Any,
@@ -330,7 +330,7 @@ def _check_alone_with_y(arrays: Mapping[str, Any]) -> None:
 def choose(
     pool: Pool,
     budget: int,
-    strategy: str | Strategy,
+    strategy: StrategyName | str | Strategy,
     random_state: RandomState,
     options: dict[str, Any],
 ) -> Selection:

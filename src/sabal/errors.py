@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
+import sys
+import warnings
 from collections.abc import Iterable
 
 LONGEST_SHOWN = 100
@@ -56,6 +59,20 @@ class ClusterError(SabalError):
 
 class SabalWarning(UserWarning):
     """The result is valid, but may not be what the caller hopes for."""
+
+
+def warn(message: str) -> None:
+    """Issue a SabalWarning that points at the line of the caller of this package."""
+    package = os.path.dirname(__file__) + os.sep
+    frame, level, found = sys._getframe(1), 2, 2
+    while True:
+        inside = frame.f_code.co_filename.startswith(package)
+        if frame.f_back is None:
+            break
+        frame, level = frame.f_back, level + 1
+        if inside:
+            found = level
+    warnings.warn(message, SabalWarning, stacklevel=found)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "pick one of these") -> str:

@@ -23,7 +23,6 @@ app = typer.Typer(
     name="sabal",
     help="Sabal chooses what to label next.",
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )

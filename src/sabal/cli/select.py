@@ -19,6 +19,12 @@ from sabal.core.files import is_standard_output
 from sabal.core.terminal import waiting
 from sabal.errors import FileError, InputError, SabalWarning
 from sabal.selection import check_destination
+from sabal.strategies.registry import strategies as known_strategies
+
+
+def complete_strategy(incomplete: str) -> list[str]:
+    """Return the strategies whose names begin in this way, for the completion of a shell."""
+    return [name for name in known_strategies() if name.startswith(incomplete)]
 
 
 @app.command()
@@ -31,7 +37,13 @@ def select(
     ],
     budget: Annotated[int, typer.Option("--budget", "-b", help="How many items to choose.")],
     strategy: Annotated[
-        str, typer.Option("--strategy", "-s", help="A name out of `sabal strategies`.")
+        str,
+        typer.Option(
+            "--strategy",
+            "-s",
+            help="A name out of `sabal strategies`.",
+            autocompletion=complete_strategy,
+        ),
     ] = "sabal",
     labeled: Annotated[
         str | None,

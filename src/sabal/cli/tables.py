@@ -47,7 +47,7 @@ def print_selection(
 
 def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
     """Return a table of the objective, bias, variance and cost of batches (evidence by name)."""
-    table = Table(title="Evidence (objective and bias: lower is better; variance: higher)")
+    table = Table(title="Evidence")
     table.add_column("batch")
     columns = {
         "objective": ".4g",
@@ -58,6 +58,9 @@ def evidence_table(batches: dict[str, dict[str, Any]]) -> Table:
         "seconds": ".3f",
     }
     columns = {key: how for key, how in columns.items() if any(key in b for b in batches.values())}
+    better = {"objective": "lower", "bias": "lower", "variance": "higher"}
+    shown = [f"{name}: {way} is better" for name, way in better.items() if name in columns]
+    table.title = f"Evidence ({'; '.join(shown)})" if shown else "Evidence"
     for name in columns:
         table.add_column(name.replace("_", " "), justify="right")
     for name, figures in batches.items():

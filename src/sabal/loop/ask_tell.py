@@ -27,7 +27,7 @@ from sabal.loop.plan import Plan, Round
 from sabal.loop.rounds import RunState, TestData
 from sabal.pools.frames import index_ids
 from sabal.selection import Selection
-from sabal.strategies.registry import make_strategy, plain_options
+from sabal.strategies.registry import StrategyName, make_strategy, plain_options
 
 TOLD = "told"
 """The strategy of a round whose labels were told without being asked for."""
@@ -86,7 +86,7 @@ class Loop:
         X: Any = None,
         *,
         ids: Any = None,
-        strategy: str = "sabal",
+        strategy: StrategyName | str = "sabal",
         options: dict[str, Any] | None = None,
         first: str = "random",
         features: Any = None,

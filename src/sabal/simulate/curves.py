@@ -44,7 +44,8 @@ class Summary:
     `auc` and `std` are of the area under the curve, in percent. `difference` is paired with random,
     with a 95 % interval; None without a random run, the interval also with a single seed. `better`
     and `worse` allow for as many comparisons as there are strategies (Bonferroni). The mean curve
-    first reaches the final accuracy of random at `labels_to_match`. Seconds and megabytes are means
+    first reaches the final accuracy of random at `labels_to_match`, and random at its end, with
+    `labels`. Seconds and megabytes are means
     over all selections but the first.
     """
 
@@ -58,6 +59,7 @@ class Summary:
     high: float | None
     better: bool
     worse: bool
+    labels: float
     labels_to_match: float | None
     select_seconds: float
     select_mb: float | None
@@ -132,6 +134,7 @@ def _summary(
         high=high,
         better=better,
         worse=worse,
+        labels=float(labels[-1]),
         labels_to_match=matched,
         select_seconds=float(np.mean([p.select_seconds for p in chosen])) if chosen else 0.0,
         select_mb=float(np.mean(megabytes)) if megabytes else None,

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
@@ -16,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sabal.core.terminal import print_table
-from sabal.simulate.curves import Point, summarise
+from sabal.simulate.curves import Point, Summary, summarise
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.html_report import SUMMARY_HEADER, summary_cells
 from sabal.simulate.recommendation import recommend
@@ -87,13 +88,19 @@ def progress_bar(
         yield lambda title: bar.update(task, advance=1, description=title)
 
 
+def _in_percent(summary: Summary) -> dict[str, Any]:
+    """Return a summary with its accuracy in the unit of its areas."""
+    return asdict(summary) | {"final_accuracy": 100.0 * summary.final_accuracy}
+
+
 def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> None:
     """Print the table of areas, the path of the report, the verdict and the strategy to use."""
     summaries = summarise(points)
     advice, report = recommend(points), (folder / "report.html").resolve()
     if as_json:
         found = {
-            "summaries": [asdict(summary) for summary in summaries],
+            "unit": "percent",
+            "summaries": [_in_percent(summary) for summary in summaries],
             "verdict": verdict(summaries),
             "recommendation": asdict(advice),
             "report": str(report),

@@ -26,7 +26,10 @@ def verdict(summaries: Sequence[Summary]) -> str:
     if best.better:
         saved = ""
         if best.labels_to_match is not None:
-            saved = f" It reaches random's final accuracy with {best.labels_to_match:.0f} labels."
+            saved = (
+                f" It reaches random's final accuracy with {best.labels_to_match:.0f} labels "
+                f"instead of {best.labels:.0f}."
+            )
         return (
             f"Active learning helps here: {best.strategy} beats random by {best.difference:.2f} "
             f"points of area ({figures}).{saved}"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from sabal.core.arrays import as_array, to_float64_numpy
 from sabal.core.checks import RandomState, check_choice, generator
-from sabal.errors import InputError, SabalWarning
+from sabal.errors import InputError, warn
 from sabal.pools.pool import UNCERTAINTIES, ArrayPool
 from sabal.predictions import BY_LOSS
 from sabal.sparse.problem import Problem, ProblemSpec
@@ -180,7 +179,7 @@ def _problem(
     spec = ProblemSpec(atoms=atoms, uncertainty=uncertainty, **options)
     problem = spec.problem(pool, budget, generator(random_state), uncertainty_N=scores_N)
     for message in problem.warnings:
-        warnings.warn(message, SabalWarning, stacklevel=3)
+        warn(message)
     return problem
 
 

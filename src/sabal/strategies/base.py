@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings as python_warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.errors import InputError, SabalWarning
+from sabal.errors import InputError, warn
 from sabal.pools.pool import Pool
 from sabal.selection import Selection
 
@@ -96,7 +95,7 @@ def make_selection(
 ) -> Selection:
     """Return a Selection with the ids of `pool`, and issue `warnings`."""
     for message in warnings:
-        python_warnings.warn(message, SabalWarning, stacklevel=3)
+        warn(message)
     return Selection(
         indices=np.asarray(indices, dtype=np.int64),
         ids=pool.ids[indices],

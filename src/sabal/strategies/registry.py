@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from functools import cache
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -57,7 +57,28 @@ BUILT_IN: tuple[type[Strategy], ...] = (
     ProbCover,
     DropQuery,
 )
+StrategyName = Literal[
+    "sabal", "sabal-greedy", "sabal-iht", "sabal-kernel", "random", "entropy", "margin",
+    "least-confidence", "bald", "power-bald", "batchbald", "bayesian-coreset", "kcenter", "badge",
+    "bait", "typiclust", "cluster-margin", "uncertainty-herding", "max-herding", "prob-cover",
+    "drop-query",
+]  # fmt: skip
+"""The names of `BUILT_IN`, so that editors complete them; plugins have others."""
+
 GROUP = "sabal.strategies"
+MEANT = {
+    "seed": "random_state",
+    "n": "budget",
+    "k": "budget",
+    "batch_size": "budget",
+    "X_labelled": "X_labeled",
+    "y_labelled": "y_labeled",
+    "labelled_features": "labeled_features",
+    "X": "features",
+    "uncertainties": "scores",
+}
+"""Arguments under other names: of other packages, or in British spelling."""
+
 INPUTS = ("features", *ARRAYS, "scores", "loss", "labeled_features", "ids", "random_state")
 """Arguments of `select` other than options, to suggest for misspelt options."""
 
@@ -117,6 +138,8 @@ def make_strategy(name: str | Strategy, options: dict[str, Any]) -> Strategy:
 
 def _instead_of(option: str, accepted: list[str]) -> str:
     """Return the advice for an option that a strategy does not have."""
+    if option in MEANT:
+        return f"did you mean {MEANT[option]!r}?"
     if option in INPUTS:
         return "it is an argument of sabal.select, which takes arrays"
     owners = [name for name, cls in strategies().items() if option in option_names(cls)]
