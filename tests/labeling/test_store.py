@@ -21,7 +21,13 @@ from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store,
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.labeling.store import Store, imports, migrations, schema
 from sabal.labeling.store.database import Database
-from sabal.labeling.store.records import ImportedLabel, NewBatchItem, PoolItem, Submission
+from sabal.labeling.store.records import (
+    Assessment,
+    ImportedLabel,
+    NewBatchItem,
+    PoolItem,
+    Submission,
+)
 
 
 @pytest.fixture
@@ -577,22 +583,35 @@ def measured(store, accuracies, checks):
 
 
 @pytest.mark.parametrize(
-    ("accuracies", "checks", "verdict"),
+    ("right", "items", "checks", "wrong", "verdict"),
     [
-        ([0.5, 0.6, 0.7], 100, "too-early"),
-        ([0.5, 0.6, 0.7, 0.8], 5, "too-early"),
-        ([0.5, 0.6, 0.7, 0.8], 100, "helping"),
-        ([0.5, 0.6, 0.7, 0.8], 12, "unclear"),
-        ([0.8, 0.8, 0.8, 0.8], 100, "unclear"),
-        ([0.8, 0.8, 0.8, 0.8], 20_000, "not-helping"),
-        ([0.2, 0.9, 0.9, 0.9, 0.9], 20_000, "not-helping"),
+        ([50, 60, 70], 100, 100, 30, "too-early"),
+        ([], 0, 0, 0, "too-early"),
+        ([0, 0, 0, 0], 0, 0, 0, "too-early"),
+        ([150, 180, 210, 240], 300, 30, 6, "helping"),
+        ([240, 270, 276, 278, 279, 280], 300, 40, 0, "not-helping"),
+        ([240, 270, 276, 278, 279, 280], 300, 10, 0, "unclear"),
+        ([200, 240, 250, 249, 251, 250], 300, 30, 4, "unclear"),
     ],
 )
-def test_advice_says_no_more_than_the_interval_allows(database, accuracies, checks, verdict):
-    store = open_store(database, batch=1)
-    measured(store, accuracies, checks)
-    assert store.advice().verdict == verdict
-    assert store.advice().text.endswith(".")
+def test_advice_is_a_projection_of_what_was_measured(
+    database, right, items, checks, wrong, verdict
+):
+    store = open_store(database, items=900, batch=1)
+    number = store.add_training(0, 20, 0)
+    labels = tuple(40 * (k + 1) for k in range(len(right))) or (0,)
+    found = Assessment(labels, tuple(right), items, wrong, checks)
+    for _ in range(2):
+        store.add_assessment(number, found)
+    known = store.latest_assessment()
+    assert known[0] == number
+    assert tuple(known[1].right) == tuple(right)
+    advice = store.advice()
+    assert advice.verdict == verdict
+    assert advice.text.endswith(".")
+    if verdict != "too-early":
+        assert advice.text.startswith("200 more labels would bring about +")
+        assert f"{checks} drawn at random" in advice.text
     store.close()
 
 

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
     from sabal.labeling.store.records import ImportReport, Status
 
 SHOWN_IDS = 5
-STEPS = {"features": "computing features", "train": "trained", "choose": "chose the next batch"}
+STEPS = {
+    "features": "computing features",
+    "train": "trained",
+    "choose": "chose the next batch",
+    "assess": "estimated what more labels would bring",
+}
 """How the steps of the engine are reported."""
 
 ProjectFolder = Annotated[Path, typer.Argument(help="The folder of the project.")]

@@ -16,6 +16,7 @@ import numpy as np
 
 from sabal.core.files import make_folder
 from sabal.errors import FileError
+from sabal.labeling.assessing import assess
 from sabal.labeling.choosing import choose_batch_with_checks
 from sabal.labeling.features.feature_files import FeatureFiles, plan_of
 from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
@@ -24,6 +25,7 @@ from sabal.labeling.project import Project
 from sabal.labeling.store.records import CHECK, TRAIN, ImportedLabel, TrainingLabel, TrainingRecord
 from sabal.learners.learner import Learner
 from sabal.loop.rounds import round_seed
+from sabal.loop.stopping import MIN_POINTS
 
 ROUNDING = 1e-9
 
@@ -42,7 +44,7 @@ class Engine:
         self._nothing_due_at: tuple[int, ...] | None = None
 
     def step(self) -> str | None:
-        """Do the next thing that is due: "features", "train" or "choose"; None if nothing is."""
+        """Do what is due: "features", "train", "choose" or "assess"; return None if nothing is."""
         try:
             return self._step()
         except Exception as error:
@@ -57,7 +59,7 @@ class Engine:
             self._forget_features()
         if self._features_ND is None and self._compute_features():
             return "features"
-        done = self._round_step(last)
+        done = self._round_step(last) or self._assess()
         if done is None:
             finished = self.store.status().finished
             # An answer that came in meanwhile may have finished the project and is not trained on.
@@ -181,6 +183,25 @@ class Engine:
         self.store.finish_training(training_id, seconds=seconds, model=name, metrics=metrics)
         self._head, self._head_training_id = head, training_id
         return "train"
+
+    def _assess(self) -> str | None:
+        """Score the models so far on the same items, if that was not done for the latest."""
+        trainings = [each for each in self.store.trainings() if each.model is not None]
+        latest = self.store.latest_assessment()
+        if len(trainings) < MIN_POINTS or (latest and latest[0] == trainings[-1].id):
+            return None
+        last = trainings[-1].last_answer
+        labels, checks = self._labels(TRAIN, last), self._labels(CHECK, last)
+        sizes = [min(each.labels, len(labels)) for each in trainings]
+
+        def train(some: Sequence[TrainingLabel]) -> Learner | None:
+            return self._trained_head(some, trainings[-1].round) if some else None
+
+        # A network takes seconds to train: five more for each number would take minutes.
+        linear = self._head_name != LENET
+        found = assess(train, labels, checks, sizes, cross_validate=linear)
+        self.store.add_assessment(trainings[-1].id, found)
+        return "assess"
 
     def _trained_head(self, labels: Sequence[TrainingLabel], number: int) -> Learner:
         """Return a new head, trained on `labels` with the seed of round `number`."""

@@ -64,6 +64,9 @@ class Loop:
         `should_stop` once the accuracy on the test data reaches it.
     stable_rounds : int, optional
         `should_stop` once this many rounds in a row have changed less than 1 % of the predictions.
+    min_gain : float, optional
+        `should_stop` once five more batches would probably bring less accuracy on the test data
+        than this share; see `sabal.loop.stopping`.
     folder : path, optional
         Where the loop is kept. If there is a loop in it already, it goes on where it was.
     callbacks : sequence of callables
@@ -94,6 +97,7 @@ class Loop:
         test: TestData | None = None,
         target_accuracy: float | None = None,
         stable_rounds: int | None = 3,
+        min_gain: float | None = None,
         folder: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         random_state: int = 0,
@@ -108,6 +112,7 @@ class Loop:
             weighted=weighted,
             target_accuracy=target_accuracy,
             stable_rounds=stable_rounds,
+            min_gain=min_gain,
             seed=random_state,
         )
         make_strategy(strategy, plain_options(plan.options))

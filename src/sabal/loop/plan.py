@@ -28,6 +28,9 @@ class Plan:
         Stop once the accuracy on the test data reaches it.
     stable_rounds : int, optional
         Stop once this many rounds in a row have changed less than 1 % of the predictions.
+    min_gain : float, optional
+        Stop once five more batches would probably bring less accuracy on the test data than this
+        share, by a power law that is fitted to the curve so far; see `sabal.loop.stopping`.
     seed : int
         Determines every random number of the run.
     """
@@ -41,6 +44,7 @@ class Plan:
     weighted: bool = False
     target_accuracy: float | None = None
     stable_rounds: int | None = None
+    min_gain: float | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -53,6 +57,8 @@ class Plan:
             check_number(self.target_accuracy, "target_accuracy")
         if self.stable_rounds is not None:
             check_whole(self.stable_rounds, "stable_rounds")
+        if self.min_gain is not None:
+            check_number(self.min_gain, "min_gain", above=0.0)
 
     def check_pool(self, size: int) -> None:
         """Raise an InputError if a pool of `size` items has fewer labels than the plan asks for."""

@@ -21,9 +21,11 @@ from sabal.learners.learner import Learner
 from sabal.loop.journal import Journal
 from sabal.loop.oracle import Answers, Oracle
 from sabal.loop.plan import Plan, Round
+from sabal.loop.stopping import NOT_HELPING, project
 from sabal.selection import Selection
 
 PURPOSES = ("select", "outputs", "train", "check")
+BATCHES_AHEAD = 5  # `min_gain` is about the gain of this many batches
 STABLE_SHARE = 0.01  # predictions are stable in a round that changes a smaller share of them
 TestData = tuple[Any, np.ndarray]  # items of the pool's kind, and their labels
 
@@ -144,6 +146,7 @@ class RunState:
         self._weights: dict[int, float] = {}
         self._trained_round = -1
         self._unchanged_rounds = 0
+        self._curve: dict[int, float] = {}
 
     @property
     def batch(self) -> Selection | None:
@@ -191,6 +194,8 @@ class RunState:
         if done is None:
             done = self._train_and_measure()
         self._unchanged_rounds = int(done["unchanged_rounds"])
+        if "accuracy" in done["metrics"]:
+            self._curve[len(self.labels)] = done["metrics"]["accuracy"]
         self.number += 1
         return Round(
             number,
@@ -224,7 +229,20 @@ class RunState:
                 f"each of the last {self._unchanged_rounds} rounds changed less than "
                 f"{STABLE_SHARE:.0%} of the predictions"
             )
-        return None
+        return self._little_to_gain(current)
+
+    def _little_to_gain(self, current: Round) -> str | None:
+        if self.plan.min_gain is None or not self._curve:
+            return None
+        more = BATCHES_AHEAD * max(len(current.batch.indices), 1)
+        labels, accuracies = list(self._curve), list(self._curve.values())
+        expected = project(labels, accuracies, more, worthwhile=self.plan.min_gain)
+        if expected.verdict != NOT_HELPING:
+            return None
+        return (
+            f"{more} more labels would bring about {100 * expected.gain:+.1f} points of accuracy "
+            f"({100 * expected.low:.1f} to {100 * expected.high:.1f})"
+        )
 
     def restore(self) -> None:
         """Make the learner what it was after the last complete round.

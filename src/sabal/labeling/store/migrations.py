@@ -36,6 +36,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(2, "people and decisions", _create(schema.people, schema.decisions)),
     Migration(3, "changes of classes", _create(schema.class_changes, schema.guidelines)),
     Migration(4, "sources of added items", _create(schema.sources)),
+    Migration(5, "assessments of models", _create(schema.assessments)),
 )  # fmt: skip
 
 

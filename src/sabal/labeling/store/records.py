@@ -274,6 +274,20 @@ class CurvePoint:
 
 
 @dataclass(frozen=True)
+class Assessment:
+    """How many of the same items the models of several numbers of labels predict right.
+
+    Of the `items`, `checks` were drawn at random; the latest model is wrong about `wrong_checks`.
+    """
+
+    labels: tuple[int, ...]
+    right: tuple[int, ...]
+    items: int
+    wrong_checks: int
+    checks: int
+
+
+@dataclass(frozen=True)
 class Advice:
     """Whether more labels help: "helping", "unclear", "not-helping" or "too-early"."""
 

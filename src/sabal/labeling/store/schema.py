@@ -137,6 +137,13 @@ people = sa.Table(
     sqlite_autoincrement=True,
 )
 
+assessments = sa.Table(
+    "assessments",
+    metadata,
+    sa.Column("training_id", sa.Integer, sa.ForeignKey("trainings.id"), primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+)
+
 sources = sa.Table(
     "sources",
     metadata,

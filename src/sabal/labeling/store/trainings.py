@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import asdict
 
 import sqlalchemy as sa
 
 from sabal.errors import InputError
 from sabal.labeling.store import schema
-from sabal.labeling.store.records import Advice, CurvePoint, TrainingRecord
+from sabal.labeling.store.pool_items import count_items
+from sabal.labeling.store.records import Advice, Assessment, CurvePoint, TrainingRecord
 from sabal.labeling.store.store_base import StoreBase
+from sabal.loop.stopping import (
+    HELPING,
+    MIN_POINTS,
+    NOT_HELPING,
+    TOO_EARLY,
+    UNCLEAR,
+    WORTHWHILE,
+    project,
+)
 
 STATES = ("idle", "features", "training", "choosing", "waiting", "failed")
-SPAN = 3  # the last point of the curve is compared with the one this many trainings earlier
-MIN_CHECKS = 10
-NEGLIGIBLE = 0.02  # a gain in accuracy that does not justify the labels of `SPAN` batches
+MORE = 200  # the number of labels whose gain is projected
+MIN_CHECKS = 20  # items drawn at random without which nobody is told to stop
+MEANINGS = {
+    HELPING: "More labels still help.",
+    UNCLEAR: "Whether they are worth it is not clear yet: label another batch, and look again.",
+    NOT_HELPING: f"You can stop: that is hardly more than {100 * WORTHWHILE:.0f} point, if at all.",
+}
+TOO_EARLY_ADVICE = Advice(
+    TOO_EARLY,
+    f"Too early to say what more labels would bring: that takes {MIN_POINTS} trainings, and items "
+    "to measure them on.",
+)
 
 
 class TrainingStore(StoreBase):
@@ -94,9 +113,32 @@ class TrainingStore(StoreBase):
                 )
         return points
 
+    def add_assessment(self, training_id: int, found: Assessment) -> None:
+        """Record how the models up to a training predict the same items."""
+        values = {"training_id": training_id, "content": asdict(found)}
+        with self.database.write() as connection:
+            known = sa.select(schema.assessments).where(
+                schema.assessments.c.training_id == training_id
+            )
+            if connection.execute(known).first() is None:
+                connection.execute(schema.assessments.insert().values(values))
+
+    def latest_assessment(self) -> tuple[int, Assessment] | None:
+        """Return the training that was assessed last, and the assessment."""
+        t = schema.assessments
+        with self.database.read() as connection:
+            query = sa.select(t).order_by(t.c.training_id.desc()).limit(1)
+            found = connection.execute(query).one_or_none()
+        return None if found is None else (found.training_id, Assessment(**found.content))
+
     def advice(self) -> Advice:
         """Return whether more labels still help."""
-        return advice_on(self.curve())
+        latest = self.latest_assessment()
+        if latest is None:
+            return TOO_EARLY_ADVICE
+        with self.database.read() as connection:
+            left = count_items(connection) - latest[1].labels[-1]
+        return advice_on(latest[1], max(1, min(MORE, left)))
 
 
 def all_trainings(connection: sa.Connection) -> list[TrainingRecord]:
@@ -131,40 +173,31 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     return float(interval.low), float(interval.high)
 
 
-def difference_interval(before: CurvePoint, after: CurvePoint) -> tuple[float, float]:
-    """Return the 95 % interval of the gain between two points.
+def advice_on(found: Assessment, more: int = MORE) -> Advice:
+    """Return what `more` labels would bring, in words."""
+    if not found.items or len(found.labels) < MIN_POINTS:
+        return TOO_EARLY_ADVICE
+    accuracies = [right / found.items for right in found.right]
+    checks = (found.wrong_checks, found.checks)
+    expected = project(found.labels, accuracies, more, checks=checks)
+    verdict = expected.verdict
+    if verdict == NOT_HELPING and found.checks < MIN_CHECKS:
+        # So few say too little about how large the error is.
+        verdict = UNCLEAR
+    labels = "1 more label" if more == 1 else f"{more} more labels"
+    summary = (
+        f"{labels} would bring about {100 * expected.gain:+.1f} points of accuracy "
+        f"({100 * expected.low:.1f} to {100 * expected.high:.1f})."
+    )
+    return Advice(verdict, f"{summary} {MEANINGS[verdict]} {_basis(found)}")
 
-    Newcombe's hybrid of the two score intervals (Statistics in Medicine 17, 1998). It assumes
-    independent samples. The points share check items, so the true interval is rather narrower.
-    """
-    gain = after.accuracy - before.accuracy
-    down = math.hypot(after.accuracy - after.low, before.high - before.accuracy)
-    up = math.hypot(after.high - after.accuracy, before.accuracy - before.low)
-    return gain - down, gain + up
 
-
-def advice_on(points: Sequence[CurvePoint]) -> Advice:
-    """Return whether more labels still help, as far as the interval of the gain allows."""
-    if len(points) <= SPAN or min(points[-1].checks, points[-1 - SPAN].checks) < MIN_CHECKS:
-        return Advice(
-            "too-early",
-            "Too early to say whether more labels help: there are few trainings or few check "
-            "labels to measure them on.",
-        )
-    before, after = points[-1 - SPAN], points[-1]
-    low, high = difference_interval(before, after)
-    labels = after.labels - before.labels
-    gain = f"{100 * (after.accuracy - before.accuracy):+.1f} points of accuracy"
-    interval = f"95 % interval {100 * low:+.1f} to {100 * high:+.1f}, on {after.checks} checks"
-    summary = f"The last {labels} labels brought {gain} ({interval})."
-    if low > 0:
-        return Advice("helping", f"{summary} More labels still help.")
-    if high < NEGLIGIBLE:
-        return Advice(
-            "not-helping",
-            f"{summary} More labels of this kind hardly help: as many again would "
-            f"bring less than {100 * NEGLIGIBLE:.0f} points.",
-        )
-    return Advice(
-        "unclear", f"{summary} That may be chance: whether more labels help cannot be told yet."
+def _basis(found: Assessment) -> str:
+    chosen = found.items - found.checks
+    basis = f"Measured at {len(found.labels)} numbers of labels on the same {found.items} items"
+    if not chosen:
+        return f"{basis}, drawn at random."
+    return (
+        f"{basis}: {found.checks} drawn at random, and {chosen} chosen ones by cross-validation, "
+        "which are harder than the rest and tell only how the error falls."
     )

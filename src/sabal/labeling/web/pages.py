@@ -15,7 +15,6 @@ from sabal.labeling.exchange.formats import FORMATS
 from sabal.labeling.features.describe import learns_with
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import REVIEW
-from sabal.labeling.store.trainings import advice_on
 from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
 from sabal.labeling.web.rights import may, person_of, rights_of
@@ -86,7 +85,7 @@ def dashboard_context(project: Project) -> dict[str, Any]:
         "settings": settings,
         "curve": curve,
         "chart": curve_chart(curve),
-        "advice": advice_on(curve),
+        "advice": store.advice(),
         "balance": balance,
         "max_of_a_class": max(balance.values(), default=0),
         "pace": store.pace(),

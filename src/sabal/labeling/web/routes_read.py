@@ -12,7 +12,6 @@ from sabal.labeling.exchange.formats import ENDINGS, FORMATS, MEDIA_TYPES, check
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import REVIEW, Status
 from sabal.labeling.store.schema import MAX_INTEGER
-from sabal.labeling.store.trainings import advice_on
 from sabal.labeling.web.api_types import (
     BatchResponse,
     CurveResponse,
@@ -53,7 +52,7 @@ def read_routes(project: Project) -> APIRouter:
     def curve() -> CurveResponse:
         """Return the accuracy after every training, and whether more labels still help."""
         points = store.curve()
-        advice = advice_on(points)
+        advice = store.advice()
         return CurveResponse(points, advice.verdict, advice.text)
 
     @routes.get(

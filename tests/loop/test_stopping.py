@@ -1,0 +1,84 @@
+"""Projected learning curves: exact ones are continued, and little is not made into much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sabal.errors import InputError
+from sabal.loop.stopping import project
+
+LABELS = np.arange(20, 201, 20)
+
+
+def power_law(labels, floor, scale, exponent, offset=0.0):
+    return 1 - floor - scale * (np.asarray(labels, dtype=float) + offset) ** -exponent
+
+
+@pytest.mark.parametrize(
+    ("floor", "scale", "exponent", "offset"),
+    [(0.1, 2.0, 0.5, 0.0), (0.0, 1.0, 0.3, 0.0), (0.05, 20.0, 1.0, 20.0), (0.2, 0.0, 1.0, 0.0)],
+)
+def test_a_power_law_is_continued(floor, scale, exponent, offset):
+    law = floor, scale, exponent, offset
+    found = project(LABELS, power_law(LABELS, *law), 100)
+    now, then = power_law([200, 300], *law)
+    assert found.low <= then - now <= found.high
+    assert found.gain == pytest.approx(then - now, abs=0.006)
+
+
+def test_verdicts():
+    steep = project(LABELS, power_law(LABELS, 0.0, 3.0, 0.5), 200)
+    assert (steep.verdict, steep.chance > 0.9) == ("helping", True)
+    flat = project(LABELS, np.full(10, 0.97), 200)
+    assert (flat.verdict, flat.high < 0.01) == ("not-helping", True)
+    assert project(LABELS[:3], [0.5, 0.6, 0.7], 200).verdict == "too-early"
+    strict = project(LABELS, power_law(LABELS, 0.0, 3.0, 0.5), 200, worthwhile=0.5)
+    assert strict.verdict == "not-helping"
+
+
+def test_checks_say_how_large_the_error_is():
+    """The curve is of harder items: the gain is in proportion to the error of the checks."""
+    curve = power_law(LABELS, 0.0, 3.0, 0.5)
+    few, many = (project(LABELS, curve, 200, checks=(wrong, 400)) for wrong in (4, 80))
+    assert many.gain / few.gain == pytest.approx(80.5 / 4.5, rel=0.1)
+    assert few.verdict == "not-helping"
+    assert many.verdict == "helping"
+
+
+def test_more_checks_and_less_wobble_narrow_the_interval():
+    curve = power_law(LABELS, 0.0, 3.0, 0.5)
+    some, more = (project(LABELS, curve, 200, checks=(k, 10 * k)) for k in (2, 40))
+    assert more.high - more.low < some.high - some.low
+    loose, tight = (project(LABELS, curve, 200, wobble=wobble) for wobble in (0.05, 0.002))
+    assert tight.high - tight.low < loose.high - loose.low
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.integers(1, 10_000),
+    st.floats(1e-3, 1),
+)
+def test_any_curve_has_an_answer_in_range(accuracies, more, worthwhile):
+    labels = 10 * (1 + np.arange(len(accuracies)))
+    found = project(labels, accuracies, more, worthwhile=worthwhile)
+    assert 0 <= found.low <= found.gain <= found.high
+    assert 0 <= found.chance <= 1
+    assert found == project(labels, accuracies, more, worthwhile=worthwhile)
+
+
+@pytest.mark.parametrize(
+    ("labels", "accuracies"),
+    [
+        ([1, 2, 3, 4], [0.5, 0.5, 0.5]),
+        ([1, 2, 2, 4], [0.5] * 4),
+        ([0, 2, 3, 4], [0.5] * 4),
+        ([1, 2, 3, 4], [50, 60, 70, 80]),
+        ([1, 2, 3, 4], [0.5, 0.5, float("nan"), 0.5]),
+    ],
+)
+def test_what_is_no_curve_is_refused(labels, accuracies):
+    with pytest.raises(InputError):
+        project(labels, accuracies, 10)
