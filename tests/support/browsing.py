@@ -78,3 +78,18 @@ def answer_all(page, truth, count: int) -> list[str]:
         seen.append(item)
     all_saved(page)
     return seen
+
+
+def violations(page) -> list[str]:
+    """What axe-core finds wrong with a page for people who use a keyboard or a screen reader."""
+    import axe_playwright_python
+
+    axe = Path(axe_playwright_python.__file__).parent / "axe.min.js"
+    page.evaluate(axe.read_text(encoding="utf-8"))
+    found = page.evaluate("axe.run().then((results) => results.violations)")
+    return [f"{each['id']}: {each['nodes'][0]['html'][:200]}" for each in found]
+
+
+def fits(page) -> bool:
+    """Whether nothing is wider than the window."""
+    return page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -18,7 +18,8 @@ from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import PoolItem
 
 UNFINISHED = sa.Table("sabal_init", sa.MetaData(), sa.Column("started_at", sa.Text))
-WRITTEN_BY_INIT = {"migrations", "settings", "items"}  # tables with rows in a new project
+# The tables with rows in a new project.
+WRITTEN_BY_INIT = {"migrations", "settings", "items", "item_details"}
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +18,15 @@ from sabal.errors import FileError
 from sabal.labeling.store.records import PoolItem
 
 MAX_KEY_LENGTH = 1_000
+MAX_DETAILS = 50  # other columns that are kept, so that people can look at them
+MAX_DETAIL_LENGTH = 2_000
 IMAGE_ENDINGS = frozenset({".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp"})
 FILE_ENDINGS = (".csv", ".jsonl", ".parquet")
 TEXT, IMAGES, FEATURES = "text", ("image", "path"), "features"  # the usual columns
+
+
+Entry = tuple[str, str, dict[str, str]]
+"""The key of an item, its content, and its other columns."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def _read_images(folder: Path) -> ItemSource:
         raise FileError(
             f"images ({', '.join(sorted(IMAGE_ENDINGS))}) in {folder}", "none", "check the folder"
         )
-    return make_source(folder, "image", ((name, name) for name in names))
+    return make_source(folder, "image", ((name, name, {}) for name in names))
 
 
 def _image_names(folder: Path) -> Iterator[str]:
@@ -100,8 +106,8 @@ def _refuse(error: OSError) -> None:
 
 def _texts(
     path: Path, rows: Iterator[dict[str, Any]], text_column: str, id_column: str | None
-) -> Iterator[tuple[str, str]]:
-    """Yield id and text of every row; without a column of ids, rows are counted from 0."""
+) -> Iterator[Entry]:
+    """Yield id, text and details of every row; without a column of ids, rows are counted."""
     has_ids: bool | None = None
     for number, row in enumerate(rows):
         if number == 0 and text_column not in row:
@@ -126,7 +132,20 @@ def _texts(
                 f"{key!r} in row {number + 1}",
                 "name another column, or repair the row",
             )
-        yield str(key), text
+        yield str(key), text, _details(row, (text_column, id_column or "id"))
+
+
+def _details(row: Mapping[str, Any], used: Collection[str | None]) -> dict[str, str]:
+    """Return the columns of a row that are neither its text nor its id, as texts."""
+    others = [name for name in row if name not in used and row[name] not in (None, "")]
+    return {_shown(name): _shown(row[name]) for name in others[:MAX_DETAILS]}
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+    # Neither NUL nor an unpaired surrogate can be stored in every database.
+    text = text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= MAX_DETAIL_LENGTH else f"{text[:MAX_DETAIL_LENGTH]}…"
 
 
 def _csv_rows(path: Path) -> Iterator[dict[str, Any]]:
@@ -179,8 +198,8 @@ def _read_table(path: Path, text_column: str | None, id_column: str | None) -> I
             ", ".join(names),
             "name the column of texts",
         )
-    wanted = [name for name in dict.fromkeys((content, ids)) if name is not None]
-    return make_source(path, kind, _table_entries(path, wanted, content, ids))
+    others = [name for name in _simple_columns(path) if name not in (content, ids, FEATURES)]
+    return make_source(path, kind, _table_entries(path, content, ids, others[:MAX_DETAILS]))
 
 
 def _column_names(path: Path) -> list[str]:
@@ -188,19 +207,31 @@ def _column_names(path: Path) -> list[str]:
         return list(file.schema_arrow.names)
 
 
+def _simple_columns(path: Path) -> list[str]:
+    """Return the columns whose cells a person can read: texts, numbers, dates."""
+    with _parquet_file(path) as file:
+        return [
+            column.name
+            for column in file.schema_arrow
+            if not column.type.num_fields and "binary" not in str(column.type)
+        ]
+
+
 def _table_entries(
-    path: Path, wanted: list[str], content: str | None, ids: str | None
-) -> Iterator[tuple[str, str]]:
+    path: Path, content: str | None, ids: str | None, others: Sequence[str]
+) -> Iterator[Entry]:
+    wanted = [name for name in dict.fromkeys((content, ids, *others)) if name is not None]
     with _parquet_file(path) as file:
         if not wanted:
-            yield from ((str(row), str(row)) for row in range(file.metadata.num_rows))
+            yield from ((str(row), str(row), {}) for row in range(file.metadata.num_rows))
             return
         number = 0
         for batch in file.iter_batches(columns=wanted):
             columns = {name: batch.column(name).to_pylist() for name in wanted}
             for k in range(batch.num_rows):
                 key = str(number) if ids is None else _cell(columns[ids][k], ids, path)
-                yield key, key if content is None else _cell(columns[content][k], content, path)
+                shown = key if content is None else _cell(columns[content][k], content, path)
+                yield key, shown, _details({name: columns[name][k] for name in others}, ())
                 number += 1
 
 
@@ -224,11 +255,11 @@ def _parquet_file(path: Path) -> Iterator[Any]:
         raise FileError(f"a readable Parquet file {path}", str(error), "write it again") from None
 
 
-def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> ItemSource:
-    """Return a source of (key, content) pairs; keys must be distinct, and all of it valid text."""
+def make_source(path: Path, kind: str, entries: Iterable[Entry]) -> ItemSource:
+    """Return a source of entries; keys must be distinct, and keys and contents valid text."""
     items: list[PoolItem] = []
     seen: set[str] = set()
-    for row, (key, content) in enumerate(entries):
+    for row, (key, content, details) in enumerate(entries):
         if not key or len(key) > MAX_KEY_LENGTH or key in seen or "\0" in key:
             raise FileError(
                 f"a distinct id of 1 to {MAX_KEY_LENGTH} characters, without NUL, for every item "
@@ -239,7 +270,7 @@ def make_source(path: Path, kind: str, entries: Iterable[tuple[str, str]]) -> It
         for text in (key, content):
             _check_text(path, row, text)
         seen.add(key)
-        items.append(PoolItem(row, key, kind, content))
+        items.append(PoolItem(row, key, kind, content, details))
     if not items:
         raise FileError(f"items in {path}", "none", "check what the path points to")
     blank = [item.id for item in items if not item.content.strip()]

@@ -10,7 +10,7 @@ later get chunks of their own, after the others.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -89,9 +89,13 @@ class FeatureFiles:
             rows[readable] = found
         return rows
 
+    def parts(self) -> Iterator[np.ndarray]:
+        """Yield the features of the pool, a chunk at a time; NaN for unreadable items."""
+        return map(_load, self._paths())
+
     def load(self) -> np.ndarray:
         """Return the features of the pool as an (items, d) array; NaN for unreadable items."""
-        parts = [_load(path) for path in self._paths()]
+        parts = list(self.parts())
         if len({part.shape[1] for part in parts}) > 1:
             raise FileError(
                 f"features of one width in {self.folder}",

@@ -125,6 +125,13 @@ class AnswerStore(StoreBase):
         with self.database.read() as connection:
             return sorted(_answers(connection), key=lambda given: given.id)
 
+    def history_of(self, key: str) -> list[Answer]:
+        """Return all answers to an item in the order of submission, including undone ones."""
+        with self.database.read() as connection:
+            return sorted(
+                _answers(connection, schema.items.c.key == key), key=lambda given: given.id
+            )
+
     def last_answer(self) -> int:
         """Return the id of the latest answer, or 0 if there is none."""
         with self.database.read() as connection:

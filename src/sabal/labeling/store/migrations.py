@@ -37,6 +37,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(3, "changes of classes", _create(schema.class_changes, schema.guidelines)),
     Migration(4, "sources of added items", _create(schema.sources)),
     Migration(5, "assessments of models", _create(schema.assessments)),
+    Migration(6, "other columns of items", _create(schema.item_details)),
 )  # fmt: skip
 
 

@@ -26,13 +26,16 @@ class PoolItemStore(StoreBase):
         with self.database.write() as connection:
             while chunk := list(islice(entries, ITEMS_PER_INSERT)):
                 try:
-                    connection.execute(schema.items.insert(), [vars(row) for row in chunk])
+                    connection.execute(schema.items.insert(), list(map(_values, chunk)))
                 except sa.exc.IntegrityError:
                     raise InputError(
                         "a row and a key of its own for every item",
                         f"one that is there already, near {chunk[0].key!r}",
                         "give every item another id",
                     ) from None
+                details = [{"item_id": x.id, "content": x.details} for x in chunk if x.details]
+                if details:
+                    connection.execute(schema.item_details.insert(), details)
                 count += len(chunk)
         return count
 
@@ -84,6 +87,10 @@ class PoolItemStore(StoreBase):
         if found is None:
             raise UnknownNameError("the id of an item of this project", repr(key), "check the id")
         return PoolItem(*found)
+
+
+def _values(item: PoolItem) -> dict[str, Any]:
+    return {"id": item.id, "key": item.key, "kind": item.kind, "content": item.content}
 
 
 def count_items(connection: sa.Connection) -> int:

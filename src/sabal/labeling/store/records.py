@@ -98,12 +98,16 @@ class Guidelines:
 
 @dataclass(frozen=True)
 class PoolItem:
-    """An item of the pool: its row, its key, and its text or the path of its image."""
+    """An item of the pool: its row, its key, and its text or the path of its image.
+
+    `details` are the other columns of its source; items from the store come without them.
+    """
 
     id: int
     key: str
     kind: str
     content: str
+    details: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -387,6 +391,38 @@ class ImportReport:
     already: int
     waiting: int
     unknown: list[str]
+
+
+@dataclass(frozen=True)
+class ReviewItem:
+    """An item for somebody who reviews; `round` and `rank` are None unless it is in a batch.
+
+    `label` is the decided one or that of the majority. `guess` is what the model predicted when
+    the item was chosen; it is None until somebody has answered.
+    """
+
+    item: str
+    kind: str
+    content: str
+    round: int | None
+    rank: int | None
+    role: str | None
+    label: str | None
+    votes: tuple[Vote, ...]
+    guess: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class OwnAnswer:
+    """A person's current answer with its id, and the item; a skip has no label."""
+
+    id: int
+    item: str
+    kind: str
+    content: str
+    rank: int
+    round: int
+    label: str | None
 
 
 def check_name(value: Any, name: str) -> None:

@@ -191,3 +191,11 @@ decisions = sa.Table(
     # An answer that decides the label of its item, whatever others have answered.
     sa.Column("answer_id", sa.Integer, sa.ForeignKey("answers.id"), primary_key=True),
 )
+
+item_details = sa.Table(
+    "item_details",
+    metadata,
+    # The other columns of an item's source, by name; people may look at them.
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("content", sa.JSON, nullable=False),
+)

@@ -15,6 +15,7 @@ from sabal.labeling.store.class_history import current_classes, recorded_setting
 from sabal.labeling.store.current_answers import current_votes
 from sabal.labeling.store.database import Clock, Database, can_be_written, is_url, utc_now
 from sabal.labeling.store.imports import ImportStore
+from sabal.labeling.store.item_pages import ItemPageStore
 from sabal.labeling.store.leases import LeaseStore
 from sabal.labeling.store.migrations import migrate
 from sabal.labeling.store.people import PeopleStore
@@ -32,6 +33,7 @@ class Store(
     PeopleStore,
     PersonalLinkStore,
     ImportStore,
+    ItemPageStore,
     TrainingStore,
     StatusStore,
 ):

@@ -25,7 +25,9 @@ from sabal.labeling.store.records import (
     Disagreement,
     Guidelines,
     LeasedItem,
+    OwnAnswer,
     Person,
+    ReviewItem,
     Vote,
 )
 
@@ -99,6 +101,13 @@ class LabelBody(_Body):
         if (self.label is not None) == self.skip:
             raise ValueError("either a `label` or `skip: true`")
         return self
+
+
+class BulkBody(_Body):
+    """One label for several items."""
+
+    items: list[Key] = Field(min_length=1, max_length=MAX_ITEMS)
+    label: Key = Field(description="One of the classes.")
 
 
 class UndoBody(_Body):
@@ -194,6 +203,75 @@ class DisagreementsResponse:
 
 
 @dataclass(frozen=True)
+class ReviewedItem:
+    """An item with what was answered; round and rank are None unless it is in a batch."""
+
+    id: str
+    kind: str
+    content: str | None
+    url: str | None
+    rank: int | None
+    round: int | None
+    label: str | None
+    votes: list[Vote]
+    guess: Guess | None
+
+
+@dataclass(frozen=True)
+class ItemsResponse:
+    """Items by row, and how many there are in all."""
+
+    items: list[ReviewedItem]
+    total: int
+
+
+@dataclass(frozen=True)
+class ItemResponse:
+    """An item, all answers to it including undone ones, and its other columns."""
+
+    item: ReviewedItem
+    history: list[Answer]
+    details: dict[str, str]
+
+
+@dataclass(frozen=True)
+class DetailsResponse:
+    """The other columns of an item by name."""
+
+    details: dict[str, str]
+
+
+@dataclass(frozen=True)
+class AnsweredItem(NextItem):
+    """An item, and a person's answer with its id; a skip has no label."""
+
+    answer: int
+    label: str | None
+
+
+@dataclass(frozen=True)
+class OwnAnswersResponse:
+    """Answers of one person, the latest first."""
+
+    items: list[AnsweredItem]
+
+
+@dataclass(frozen=True)
+class SimilarResponse:
+    """Items, the nearest first."""
+
+    items: list[ReviewedItem]
+
+
+@dataclass(frozen=True)
+class BulkResponse:
+    """How many items have the label now, and the ids of those that others have answered."""
+
+    labeled: int
+    left_out: list[str]
+
+
+@dataclass(frozen=True)
 class MeResponse:
     """The name and role of a personal link, None where there are none, and what it allows.
 
@@ -272,13 +350,32 @@ class CurveResponse:
     advice: str
 
 
-def next_item(item: LeasedItem | BatchItem | Disagreement) -> NextItem:
+def next_item(item: LeasedItem | BatchItem | Disagreement | OwnAnswer) -> NextItem:
     """Return an item as the page shows it."""
+    return NextItem(item.item, item.kind, *_text_or_url(item), item.rank, item.round)
+
+
+def _text_or_url(
+    item: LeasedItem | BatchItem | Disagreement | OwnAnswer | ReviewItem,
+) -> tuple[str | None, str | None]:
     if item.kind == "image":
-        content, url = None, f"/media/{quote(item.item, safe='')}"
-    else:
-        content, url = item.content, None
-    return NextItem(item.item, item.kind, content, url, item.rank, item.round)
+        return None, f"/media/{quote(item.item, safe='')}"
+    return item.content, None
+
+
+def own_answer(given: OwnAnswer) -> AnsweredItem:
+    """Return an answer of the person who asks."""
+    return AnsweredItem(**vars(next_item(given)), answer=given.id, label=given.label)
+
+
+def reviewed_item(item: ReviewItem, only: str | None = None) -> ReviewedItem:
+    """Return an item for a review; with `only`, the answer of that person and no guess."""
+    votes = [vote for vote in item.votes if only in (None, vote.annotator)]
+    guess = None if item.guess is None or only is not None else Guess(**item.guess)
+    label = item.label if only is None else next((vote.label for vote in votes), None)
+    return ReviewedItem(
+        item.item, item.kind, *_text_or_url(item), item.rank, item.round, label, votes, guess
+    )  # fmt: skip
 
 
 def disputed_item(item: Disagreement) -> DisputedItem:

@@ -19,8 +19,10 @@ from sabal.labeling.web.error_responses import add_error_handlers
 from sabal.labeling.web.login import login_routes
 from sabal.labeling.web.media import media_routes
 from sabal.labeling.web.pages import Pages, page_routes
+from sabal.labeling.web.pages_review import review_pages
 from sabal.labeling.web.routes_classes import class_routes
 from sabal.labeling.web.routes_read import read_routes
+from sabal.labeling.web.routes_review import review_routes
 from sabal.labeling.web.routes_team import team_routes
 from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
@@ -65,17 +67,20 @@ def create_app(
     app.include_router(team_routes(project))
     app.include_router(class_routes(project))
     app.include_router(read_routes(project))
+    app.include_router(review_routes(project))
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, page))
+    app.include_router(review_pages(project, page))
     app.include_router(login_routes(page, gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     describe = app.openapi
 
     def with_classes() -> dict[str, Any]:
         described = describe()
-        label_or_skip = described["components"]["schemas"]["LabelBody"]["oneOf"]
-        enum = list(project.classes)
-        label_or_skip[0]["properties"]["label"] = {"type": "string", "enum": enum}
+        schemas = described["components"]["schemas"]
+        one_of = {"type": "string", "enum": list(project.classes)}
+        schemas["LabelBody"]["oneOf"][0]["properties"]["label"] = one_of
+        schemas["BulkBody"]["properties"]["label"] = one_of
         return described
 
     app.openapi = with_classes  # type: ignore[method-assign]

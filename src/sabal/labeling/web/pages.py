@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.templating import Jinja2Templates
 
 from sabal.labeling.exchange.formats import FORMATS
 from sabal.labeling.features.describe import learns_with
 from sabal.labeling.project import Project
-from sabal.labeling.store.records import REVIEW
+from sabal.labeling.store.item_pages import ItemFilter
+from sabal.labeling.store.records import ANSWER, REVIEW
 from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
 from sabal.labeling.web.rights import may, person_of, rights_of
@@ -52,6 +53,8 @@ def page_routes(project: Project, page: Pages) -> APIRouter:
 
     @routes.get("/")
     def label(request: Request) -> Response:
+        if ANSWER not in rights_of(request):
+            return RedirectResponse("/dashboard", status_code=303)
         classes = project.classes
         return page(
             request,
@@ -60,6 +63,7 @@ def page_routes(project: Project, page: Pages) -> APIRouter:
             many=len(classes) > len(ONE_KEY),
             layout=layout_of(classes),
             settings=project.settings,
+            details=project.store.has_details(),
         )
 
     @routes.get("/dashboard", dependencies=[Depends(may(REVIEW))])
@@ -90,6 +94,7 @@ def dashboard_context(project: Project) -> dict[str, Any]:
         "max_of_a_class": max(balance.values(), default=0),
         "pace": store.pace(),
         "agreement": store.agreement(),
+        "disputed": store.item_page(ItemFilter(shown="disputed"), count=1)[1],
         "batch": batch,
         "formats": FORMATS,
     }

@@ -26,7 +26,7 @@ export class Deck {
     const { card: shown } = this;
     const fresh = items.filter((item) => !this.#known.has(item.id));
     for (const item of fresh) {
-      const card = { ...item, answer: null };
+      const card = { answer: null, ...item };
       this.#known.set(item.id, card);
       this.cards.push(card);
     }
@@ -34,6 +34,15 @@ export class Deck {
     if (shown) this.position = this.cards.indexOf(shown);
     else this.#goToOpen();
     return fresh.length;
+  }
+
+  /** Mark items as answered that were answered elsewhere, and go to the next open one. */
+  answered(ids, answer) {
+    for (const id of ids) {
+      const card = this.#known.get(id);
+      if (card) card.answer = answer;
+    }
+    if (this.card?.answer) this.#goToOpen();
   }
 
   /** Answer the shown card ({label} or {skip}) and go to the next open one. */

@@ -1,6 +1,7 @@
 // The labelling page: keys and clicks become answers, answers go out, items come in.
 
 import { get, uuid } from "./api.js";
+import { Bulk } from "./bulk.js";
 import { Classes } from "./classes.js";
 import { currentTrouble, onTrouble } from "./connection.js";
 import { Deck } from "./deck.js";
@@ -8,7 +9,7 @@ import { Outbox } from "./outbox.js";
 import { askName, knownName } from "./person.js";
 import { Progress } from "./progress.js";
 import { Reader } from "./reading.js";
-import { Grid, drawOne, prepare, said } from "./view.js";
+import { Grid, drawOne, pairs, prepare, said } from "./view.js";
 import { NOTHING, UNKNOWN, drawReason, keptWords, reason } from "./waiting.js";
 
 const AHEAD = { one: 5, grid: 20 };
@@ -17,6 +18,7 @@ const USUAL_PAUSE = 1000;
 const WAITING_PAUSE = 300;
 const BLANK = 450;
 const MOST = 100;
+const RECALLED = 20;
 
 const at = (id) => document.getElementById(id);
 const deck = new Deck();
@@ -26,6 +28,7 @@ const grid = new Grid(at("grid"), (id) => {
   deck.select(id);
   draw();
 });
+const bulk = new Bulk(labelSimilar);
 const reader = new Reader(at("one"), at("more"));
 const progress = new Progress(statusCame, () => !outbox.size);
 let annotator = knownName();
@@ -37,6 +40,9 @@ let filling = false;
 let ready = false;
 let waitsFor = NOTHING;
 let blank = null;
+let oldest = null;
+let recalling = false;
+let detailsWanted = false;
 
 start();
 
@@ -45,7 +51,7 @@ async function start() {
   drawSaved();
   draw();
   if (!annotator) annotator = await askName();
-  at("person").textContent = annotator;
+  if (at("person").tagName === "BUTTON") at("person").textContent = annotator;
   progress.again(0);
   // What an earlier visit left behind comes first, or its items would be offered again.
   await outbox.flush();
@@ -197,6 +203,7 @@ function draw() {
     if (!card) ranOut();
     reader.begin();
   }
+  drawDetails();
   drawWaiting();
 }
 
@@ -236,9 +243,75 @@ function switchView() {
   fill();
 }
 
-function move(step) {
+async function move(step) {
+  if (step < 0 && deck.position === 0) await recall();
   deck.move(step);
   draw();
+  fill();
+}
+
+/** Fetch answers of earlier visits, so that going back does not end where this visit began. */
+async function recall() {
+  if (recalling || !ready || outbox.size || oldest === 0) return;
+  recalling = true;
+  let fresh = 0;
+  try {
+    while (!fresh && oldest !== 0) {
+      const asked = { annotator, count: RECALLED, ...(oldest === null ? {} : { before: oldest }) };
+      const { items } = await get("/api/answers", asked);
+      // 0: there are no earlier ones.
+      oldest = items.length ? Math.min(...items.map((item) => item.answer)) : 0;
+      fresh = deck.add(items.map((item) => ({ ...item, answer: given(item) })));
+    }
+  } catch (error) {
+    if (error.final) warn(error.message);
+  }
+  recalling = false;
+}
+
+function given({ label }) {
+  return label === null ? { skip: true } : { label };
+}
+
+/** Show the other columns of the item, or hide them again. */
+async function toggleDetails() {
+  const { card } = deck;
+  if (!card || !at("details")) return;
+  detailsWanted = !detailsWanted;
+  drawDetails();
+}
+
+async function drawDetails() {
+  const { card } = deck;
+  const place = at("details");
+  if (!place) return;
+  place.hidden = !detailsWanted || !card || view !== "one";
+  at("info").setAttribute("aria-pressed", String(detailsWanted));
+  if (place.hidden || place.dataset.item === card.id) return;
+  place.dataset.item = card.id;
+  try {
+    card.details ??= (await get("/api/details", { id: card.id })).details;
+  } catch {
+    place.dataset.item = "";
+    return;
+  }
+  if (deck.card === card) place.replaceChildren(...pairs(card.details));
+}
+
+/** Give items like the shown one its label, or that of the last answer. */
+function openBulk() {
+  const card = deck.card ?? lastCard;
+  if (!card || !annotator) return;
+  const label = card.answer?.label ?? lastCard?.answer?.label ?? "";
+  bulk.open(card, annotator, label);
+}
+
+async function labelSimilar(items, label) {
+  const { labeled, left_out } = await send("/api/bulk", { items, label });
+  deck.answered(items.filter((id) => !left_out.includes(id)), { label });
+  at("last").textContent = `${labeled} labelled ${label}${left_out.length ? `, ${left_out.length} left out: others answered them` : ""}`;
+  draw();
+  progress.again(0);
   fill();
 }
 
@@ -267,6 +340,8 @@ function pressed(event) {
   else if (key === "s") answer({ skip: true });
   else if (key === "g") switchView();
   else if (key === "z") zoom();
+  else if (key === "i") toggleDetails();
+  else if (key === "b") openBulk();
   else if (key === "escape" || key === "backspace") {
     if (!classes.clear() && reader.zoomed) reader.zoom();
   }
@@ -286,7 +361,11 @@ function wire() {
   at("view").addEventListener("click", switchView);
   at("zoom")?.addEventListener("click", zoom);
   at("help").addEventListener("click", () => at("help-dialog").showModal());
-  at("person").addEventListener("click", () => askName().then(() => location.reload()));
+  at("info")?.addEventListener("click", toggleDetails);
+  at("bulk").addEventListener("click", openBulk);
+  if (at("person").tagName === "BUTTON") {
+    at("person").addEventListener("click", () => askName().then(() => location.reload()));
+  }
   document.addEventListener("visibilitychange", () => {
     shownAt = performance.now();
   });

@@ -1,10 +1,10 @@
-// Who is labelling: asked once, kept in this browser.
+// Who is labelling: known by a personal link, or else asked once and kept in this browser.
 
 const PLACE = "sabal:annotator";
 
-/** The name that was given earlier, or "". */
+/** The name of the personal link, or the one that was given earlier, or "". */
 export function knownName() {
-  return localStorage.getItem(PLACE) ?? "";
+  return document.body.dataset.person ?? localStorage.getItem(PLACE) ?? "";
 }
 
 /** Ask for the name; resolves once one is given. */

@@ -66,12 +66,31 @@ export class Grid {
       const badge = document.createElement("span");
       badge.className = "badge";
       badge.dir = "auto";
-      tile.append(card.kind === "image" ? picture(card) : text(card), badge);
+      tile.append(look(card), badge);
       tile.addEventListener("click", () => this.#pick(card.id));
       this.#tiles.set(card.id, tile);
     }
     return this.#tiles.get(card.id);
   }
+}
+
+/** Names and values as rows of a list of terms. */
+export function pairs(values) {
+  return Object.entries(values).map(([name, value]) => {
+    const row = document.createElement("div");
+    const term = document.createElement("dt");
+    const text = document.createElement("dd");
+    term.textContent = name;
+    text.textContent = value;
+    text.dir = "auto";
+    row.append(term, text);
+    return row;
+  });
+}
+
+/** An item as an element: its picture, or its text. */
+export function look(card) {
+  return card.kind === "image" ? picture(card) : text(card);
 }
 
 function picture(card) {
