@@ -58,6 +58,8 @@ def test_requests_made_from_the_description(project):
     schema = schemathesis.openapi.from_asgi(
         "/api/openapi.json", app_of(project), config=schemathesis.Config.from_dict(CONFIG)
     )
+    # The first person with a link shuts everybody else out.
+    schema = schema.exclude(method="POST", path="/api/people")
 
     @schema.hook
     def map_body(context, body):
@@ -80,7 +82,7 @@ def test_requests_made_from_the_description(project):
                 ]
     assert failures == []
     described = schema.raw_schema["paths"].values()
-    assert len(labels) == sum(map(len, described))
+    assert len(labels) == sum(map(len, described)) - 1
     assert cases >= MIN_CASES
     print(f"\n{cases} requests, {len(project.store.history())} of them stored an answer")
     assert {"label", "undo"} <= {each.action for each in project.store.history()}

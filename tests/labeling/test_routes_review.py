@@ -109,3 +109,44 @@ def test_the_items_page_takes_whatever_a_form_sends(project):
         assert client.get("/items", params=wrong).status_code == 422
     assert "Nothing here" in client.get("/items", params={"page": "9"}).text
     assert client.get("/disagreements").url.path == "/items"
+
+
+def test_the_first_person_is_a_lead_and_nobody_removes_themselves(project):
+    client = client_of(project)
+
+    def change(asks=client, **body):
+        return asks.post("/api/people", json=body)
+
+    assert change(action="add", name="Bob", role="annotator").status_code == 400
+    assert change(action="add", name="Bob").status_code == 400
+    token = change(action="add", name="Ada", role="lead").json()["token"]
+    assert change(action="add", name="Bob").status_code == 401, "personal links only, from now on"
+    lead = client_of(project, token)
+    added = change(lead, action="add", name="Bob").json()
+    assert added["people"] == [
+        {"name": "Ada", "role": "lead"},
+        {"name": "Bob", "role": "annotator"},
+    ]
+    bob = client_of(project, added["token"])
+    assert change(bob, action="add", name="Eve").status_code == 403
+    assert bob.get("/project").status_code == 403
+    assert change(lead, action="remove", name="Ada").status_code == 400
+    assert change(lead, action="add", name="bob").status_code == 400
+    renewed = change(lead, action="renew", name="Bob").json()["token"]
+    assert bob.get("/api/me").status_code == 401
+    assert client_of(project, renewed).get("/api/me").json()["name"] == "Bob"
+    assert change(lead, action="remove", name="Bob").json()["token"] is None
+    assert client_of(project, renewed).get("/api/me").status_code == 401
+
+
+def test_guidelines_are_read_and_do_nothing_else(project):
+    text = "# A\n\n<b onclick=x>b</b> ![i](/x.png) [j](javascript:x) [k](https://k.example) `c`"
+    project.store.set_guideline(text)
+    project.store.set_guideline("**furry**", "cat")
+    html = client_of(project).get("/help").text
+    guidelines = html[html.index('<div class="guidelines">') : html.index("<h2>Keys")]
+    assert "<h3>A</h3>" in guidelines
+    assert "<strong>furry</strong>" in guidelines
+    assert 'href="https://k.example"' in guidelines
+    for forbidden in ("<b ", "<img", 'href="javascript'):
+        assert forbidden not in guidelines

@@ -5,18 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from sabal.errors import InputError
-from sabal.labeling.features.feature_files import FeatureFiles, plan_of
+from sabal.labeling.features.feature_files import computed_parts
 from sabal.labeling.project import Project
 
 
 def similar_items(project: Project, key: str, annotator: str, count: int) -> list[str]:
     """Return the keys of the nearest items that nobody has answered or holds, nearest first."""
     row = project.store.item(key).id
-    if plan_of(project) is None or not FeatureFiles(project).complete:
-        raise InputError(
-            "the features of all items", "some that are still computed", "try again later"
-        )
-    distances_N = squared_distances(FeatureFiles(project), row)
+    distances_N = squared_distances(project, row)
     free = np.asarray(sorted(project.store.free_rows(annotator) - {row}), dtype=np.int64)
     free = free[free < len(distances_N)]
     near = free[np.argsort(distances_N[free], kind="stable")[:count]]
@@ -24,13 +20,16 @@ def similar_items(project: Project, key: str, annotator: str, count: int) -> lis
     return [keys[each] for each in near.tolist() if np.isfinite(distances_N[each])]
 
 
-def squared_distances(features: FeatureFiles, row: int) -> np.ndarray:
-    """Return the squared distances of all items from one, a chunk at a time; NaN if unreadable."""
+def squared_distances(project: Project, row: int) -> np.ndarray:
+    """Return the squared distances of items from one, as far as their features are computed."""
     center_D, begin = None, 0
-    for part in features.parts():
+    for part in computed_parts(project):
         if begin <= row < begin + len(part):
             center_D = part[row - begin].astype(np.float64)
         begin += len(part)
     if center_D is None:
-        raise InputError("features of every item", f"none of row {row}", "wait for the worker")
-    return np.concatenate([((part - center_D) ** 2).sum(axis=1) for part in features.parts()])
+        raise InputError("the features of the item", "none so far", "try again in a while")
+    # NaN, of items that cannot be read, sorts last.
+    return np.concatenate(
+        [((part - center_D) ** 2).sum(axis=1) for part in computed_parts(project)]
+    )

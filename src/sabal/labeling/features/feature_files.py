@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,9 @@ class FeatureFiles:
             rows[readable] = found
         return rows
 
-    def parts(self) -> Iterator[np.ndarray]:
-        """Yield the features of the pool, a chunk at a time; NaN for unreadable items."""
-        return map(_load, self._paths())
-
     def load(self) -> np.ndarray:
         """Return the features of the pool as an (items, d) array; NaN for unreadable items."""
-        parts = list(self.parts())
+        parts = [_load(path) for path in self._paths()]
         if len({part.shape[1] for part in parts}) > 1:
             raise FileError(
                 f"features of one width in {self.folder}",
@@ -173,6 +169,15 @@ def _row_of(backbone: Backbone, item: PoolItem) -> np.ndarray | None:
         return check_features(backbone.rows([item]))
     except FileError:
         return None
+
+
+def computed_parts(project: Project) -> Iterator[np.ndarray]:
+    """Yield the features that are computed so far, a chunk at a time; NaN for unreadable items."""
+    for number in count():
+        path = project.folder / FOLDER / f"{number:06d}.npy"
+        if not path.exists():
+            return
+        yield _load(path)
 
 
 def plan_of(project: Project) -> dict[str, Any] | None:

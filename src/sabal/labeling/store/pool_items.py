@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -26,16 +27,13 @@ class PoolItemStore(StoreBase):
         with self.database.write() as connection:
             while chunk := list(islice(entries, ITEMS_PER_INSERT)):
                 try:
-                    connection.execute(schema.items.insert(), list(map(_values, chunk)))
+                    _insert(connection, chunk)
                 except sa.exc.IntegrityError:
                     raise InputError(
                         "a row and a key of its own for every item",
                         f"one that is there already, near {chunk[0].key!r}",
                         "give every item another id",
                     ) from None
-                details = [{"item_id": x.id, "content": x.details} for x in chunk if x.details]
-                if details:
-                    connection.execute(schema.item_details.insert(), details)
                 count += len(chunk)
         return count
 
@@ -58,8 +56,7 @@ class PoolItemStore(StoreBase):
             first = int(connection.scalar(sa.select(sa.func.max(schema.items.c.id))) or 0) + 1
             for start in range(0, len(new), ITEMS_PER_INSERT):
                 part = new[start : start + ITEMS_PER_INSERT]
-                rows = [{**vars(item), "id": first + start + k} for k, item in enumerate(part)]
-                connection.execute(schema.items.insert(), rows)
+                _insert(connection, [replace(x, id=first + start + k) for k, x in enumerate(part)])
             if new:
                 values = {"path": path, "first_item": first, "rows": [item.id for item in new]}
                 now = self.database.now_text()
@@ -89,8 +86,13 @@ class PoolItemStore(StoreBase):
         return PoolItem(*found)
 
 
-def _values(item: PoolItem) -> dict[str, Any]:
-    return {"id": item.id, "key": item.key, "kind": item.kind, "content": item.content}
+def _insert(connection: sa.Connection, items: Sequence[PoolItem]) -> None:
+    columns = ("id", "key", "kind", "content")
+    rows = [{name: getattr(item, name) for name in columns} for item in items]
+    connection.execute(schema.items.insert(), rows)
+    details = [{"item_id": item.id, "content": item.details} for item in items if item.details]
+    if details:
+        connection.execute(schema.item_details.insert(), details)
 
 
 def count_items(connection: sa.Connection) -> int:

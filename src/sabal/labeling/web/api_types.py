@@ -291,6 +291,26 @@ class PeopleResponse:
     people: list[Person]
 
 
+class PersonBody(BaseModel):
+    """A person to give a link, another link, or none."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Literal["add", "renew", "remove"]
+    name: Annotator
+    role: Literal["lead", "annotator", "reader"] | None = Field(
+        None, description="Left out: annotator, or as before."
+    )
+
+
+@dataclass(frozen=True)
+class PersonResponse:
+    """The people who have links now, and the token of a new link, which is not told again."""
+
+    people: list[Person]
+    token: str | None
+
+
 class ClassChangeBody(BaseModel):
     """A class to add, to rename to `target`, or to merge into `target`."""
 

@@ -19,6 +19,7 @@ from sabal.labeling.web.error_responses import add_error_handlers
 from sabal.labeling.web.login import login_routes
 from sabal.labeling.web.media import media_routes
 from sabal.labeling.web.pages import Pages, page_routes
+from sabal.labeling.web.pages_project import project_pages
 from sabal.labeling.web.pages_review import review_pages
 from sabal.labeling.web.routes_classes import class_routes
 from sabal.labeling.web.routes_read import read_routes
@@ -71,6 +72,7 @@ def create_app(
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, page))
     app.include_router(review_pages(project, page))
+    app.include_router(project_pages(project, page))
     app.include_router(login_routes(page, gate, cookie))
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     describe = app.openapi

@@ -18,6 +18,7 @@ from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import ANSWER, REVIEW
 from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
+from sabal.labeling.web.guidelines import shown_guidelines
 from sabal.labeling.web.rights import may, person_of, rights_of
 
 ONE_KEY = "1234567890"
@@ -72,7 +73,12 @@ def page_routes(project: Project, page: Pages) -> APIRouter:
 
     @routes.get("/help")
     def help_page(request: Request) -> Response:
-        return page(request, "help.html", many=len(project.classes) > len(ONE_KEY))
+        return page(
+            request,
+            "help.html",
+            many=len(project.classes) > len(ONE_KEY),
+            guidelines=shown_guidelines(project.store.guidelines()),
+        )
 
     return routes
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request
 
+from sabal.errors import InputError
 from sabal.labeling.project import Project
-from sabal.labeling.store.records import MANAGE, REVIEW, Submission
+from sabal.labeling.store.records import ANNOTATOR, LEAD, MANAGE, REVIEW, Submission
 from sabal.labeling.web.api_types import (
     DecisionResponse,
     DisagreementsResponse,
     LabelBody,
     MeResponse,
     PeopleResponse,
+    PersonBody,
+    PersonResponse,
     disputed_item,
     refuse_repeated_parameters,
 )
@@ -39,6 +42,26 @@ def team_routes(project: Project) -> APIRouter:
     def people() -> PeopleResponse:
         """Return the people who have a personal link."""
         return PeopleResponse(store.people())
+
+    @routes.post("/people", responses=error_schemas(WRITING), dependencies=[Depends(may(MANAGE))])
+    def change_people(request: Request, body: PersonBody) -> PersonResponse:
+        """Give a person a link with a role, another link, or none; the link is told once."""
+        person, known = person_of(request), store.people()
+        if body.action == "remove":
+            if person is not None and person.name == body.name:
+                raise InputError("somebody else", "yourself", "let another lead remove you")
+            store.remove_person(body.name)
+            return PersonResponse(store.people(), None)
+        if body.action == "renew":
+            return PersonResponse(store.people(), store.renew_person(body.name, body.role))
+        if not known and body.role != LEAD:
+            raise InputError(
+                "a lead as the first person",
+                body.role or ANNOTATOR,
+                "add yourself first: nobody gets in without a personal link any more",
+            )
+        token = store.add_person(body.name, body.role or ANNOTATOR)
+        return PersonResponse(store.people(), token)
 
     @routes.get(
         "/disagreements", responses=error_schemas(READING), dependencies=[Depends(may(REVIEW))]

@@ -47,6 +47,12 @@ export class Classes {
     return typed;
   }
 
+  /** Whether the buttons are those of `names`, in that order. */
+  are(names) {
+    const own = this.#buttons.map((button) => button.dataset.label);
+    return own.length === names.length && own.every((name, at) => name === names[at]);
+  }
+
   /** Go to the search box, where there is one. */
   find() {
     this.#find?.focus();

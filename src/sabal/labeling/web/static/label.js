@@ -19,6 +19,7 @@ const WAITING_PAUSE = 300;
 const BLANK = 450;
 const MOST = 100;
 const RECALLED = 20;
+const NEWS = "sabal:news";
 
 const at = (id) => document.getElementById(id);
 const deck = new Deck();
@@ -48,6 +49,8 @@ start();
 
 async function start() {
   wire();
+  warn(sessionStorage.getItem(NEWS) ?? "");
+  sessionStorage.removeItem(NEWS);
   drawSaved();
   draw();
   if (!annotator) annotator = await askName();
@@ -148,6 +151,7 @@ function send(path, body) {
  * knows of all answers (`settled`), and the server has no item for us.
  */
 async function statusCame(status, before, settled) {
+  if (settled && status && !classes.are(status.classes)) reloadForClasses();
   if (deck.card || !ready) {
     if (status?.round !== before?.round) fill();
     return progress.busy ? WAITING_PAUSE : USUAL_PAUSE;
@@ -158,6 +162,13 @@ async function statusCame(status, before, settled) {
   if (!deck.card && sure) waitsFor = reason(status);
   drawWaiting();
   return sure && asks ? USUAL_PAUSE : WAITING_PAUSE;
+}
+
+/** The classes were changed: their buttons and keys are others now. Nothing is lost by it. */
+function reloadForClasses() {
+  if (document.querySelector("dialog[open]")) return;
+  sessionStorage.setItem(NEWS, "The classes were changed: look at their names and keys.");
+  location.reload();
 }
 
 function drawWaiting() {
@@ -298,6 +309,14 @@ async function drawDetails() {
   if (deck.card === card) place.replaceChildren(...pairs(card.details));
 }
 
+/** Show the guidelines as they are now: the help page has them. */
+async function openGuidelines() {
+  at("guide-dialog").showModal();
+  const page = await fetch("/help").then((response) => response.text()).catch(() => "");
+  const found = new DOMParser().parseFromString(page, "text/html").querySelector(".guidelines");
+  at("guidelines").replaceChildren(found ?? "There are none so far. Whoever leads the project can write them.");
+}
+
 /** Give items like the shown one its label, or that of the last answer. */
 function openBulk() {
   const card = deck.card ?? lastCard;
@@ -346,6 +365,7 @@ function pressed(event) {
     if (!classes.clear() && reader.zoomed) reader.zoom();
   }
   else if (key === "/") classes.find();
+  else if (key === "h") openGuidelines();
   else if (key === "?") at("help-dialog").showModal();
   else return;
   event.preventDefault();
@@ -359,6 +379,7 @@ function wire() {
   at("back").addEventListener("click", () => move(-1));
   at("forward").addEventListener("click", () => move(1));
   at("view").addEventListener("click", switchView);
+  at("guide").addEventListener("click", openGuidelines);
   at("zoom")?.addEventListener("click", zoom);
   at("help").addEventListener("click", () => at("help-dialog").showModal());
   at("info")?.addEventListener("click", toggleDetails);

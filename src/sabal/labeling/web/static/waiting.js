@@ -66,6 +66,7 @@ export function keptWords(kept, open) {
 /** Put a reason on the page: of `reason`, or any other {title, text, share}. */
 export function drawReason({ title, text, share, over }) {
   document.getElementById("message-title").textContent = title;
+  document.getElementById("message-title").hidden = !title;
   document.getElementById("message-text").textContent = text;
   document.getElementById("message-link").hidden = !over;
   const bar = document.getElementById("message-bar");
