@@ -23,7 +23,7 @@ from sabal.labeling.web.pages_project import project_pages
 from sabal.labeling.web.pages_review import review_pages
 from sabal.labeling.web.routes_classes import class_routes
 from sabal.labeling.web.routes_read import read_routes
-from sabal.labeling.web.routes_review import review_routes
+from sabal.labeling.web.routes_review import own_routes, review_routes
 from sabal.labeling.web.routes_team import team_routes
 from sabal.labeling.web.routes_write import write_routes
 from sabal.labeling.web.security import Guard
@@ -69,6 +69,7 @@ def create_app(
     app.include_router(class_routes(project))
     app.include_router(read_routes(project))
     app.include_router(review_routes(project))
+    app.include_router(own_routes(project))
     app.include_router(media_routes(project))
     app.include_router(page_routes(project, page))
     app.include_router(review_pages(project, page))

@@ -31,11 +31,11 @@ from sabal.labeling.web.rights import check_own_name, may, person_of, rights_of
 
 
 def review_routes(project: Project) -> APIRouter:
-    """Return the routes of `/api/`: items, item, details, answers, similar and bulk."""
+    """Return the routes `/api/items`, `/api/item` and `/api/details`."""
     routes = APIRouter(
         prefix="/api", tags=["reviewing"], dependencies=[Depends(refuse_repeated_parameters)]
     )
-    store, answering = project.store, Depends(may(ANSWER))
+    store = project.store
     unknown = error_schemas((*READING, 404))
 
     @routes.get("/items", responses=error_schemas(READING))
@@ -76,7 +76,19 @@ def review_routes(project: Project) -> APIRouter:
         """Return the other columns of an item, and nothing that was answered."""
         return DetailsResponse(store.details_of(key))
 
-    @routes.get("/answers", responses=error_schemas(READING), dependencies=[answering])
+    return routes
+
+
+def own_routes(project: Project) -> APIRouter:
+    """Return the routes `/api/answers`, `/api/similar` and `/api/bulk`, for people who answer."""
+    routes = APIRouter(
+        prefix="/api",
+        tags=["answering"],
+        dependencies=[Depends(refuse_repeated_parameters), Depends(may(ANSWER))],
+    )
+    store = project.store
+
+    @routes.get("/answers", responses=error_schemas(READING))
     def answers(
         request: Request,
         annotator: Annotated[Annotator, Query(description="The person who asks.")],
@@ -87,7 +99,7 @@ def review_routes(project: Project) -> APIRouter:
         check_own_name(request, annotator)
         return OwnAnswersResponse(list(map(own_answer, store.answers_of(annotator, before, count))))
 
-    @routes.get("/similar", responses=unknown, dependencies=[answering])
+    @routes.get("/similar", responses=error_schemas((*READING, 404)))
     def similar(
         request: Request,
         annotator: Annotated[Annotator, Query(description="The person who asks.")],
@@ -99,7 +111,7 @@ def review_routes(project: Project) -> APIRouter:
         near = similar_items(project, key, annotator, count)
         return SimilarResponse([reviewed_item(store.review_item(each)) for each in near])
 
-    @routes.post("/bulk", responses=error_schemas(WRITING), dependencies=[answering])
+    @routes.post("/bulk", responses=error_schemas(WRITING))
     def bulk(request: Request, body: BulkBody) -> BulkResponse:
         """Give several items one label, also items of no batch; leave out what others answered."""
         check_own_name(request, body.annotator)
