@@ -572,6 +572,15 @@ def test_pace_leaves_out_breaks(store, clock):
     assert found.median_seconds == 7.0
 
 
+def test_the_labels_of_a_person_are_those_that_are_current(store):
+    answer(store, "i0", "cat")
+    answer(store, "i0", "dog")
+    answer(store, "i1", None)
+    answer(store, "i2", "cat")
+    undo(store)
+    assert store.pace().by_annotator["ann"].labels == 1
+
+
 def measured(store, accuracies, checks):
     for k, accuracy in enumerate(accuracies):
         if k:

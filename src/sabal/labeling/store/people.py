@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import combinations, pairwise
 from statistics import median
@@ -26,22 +26,23 @@ class PeopleStore(AnswerStore, ClassStore, CurrentAnswerStore):
 
     def pace(self) -> Pace:
         """Return how fast people label."""
-        return _pace(self.history())
+        counts = Counter(row.annotator for row in self.labels())
+        return _pace(self.history(), counts)
 
     def agreement(self) -> Agreement | None:
         """Return how far people agree; None unless two of them labelled the same item."""
         return _agreement(row for row in self.labels() if not row.decides)
 
 
-def _pace(history: Iterable[Answer]) -> Pace:
+def _pace(history: Iterable[Answer], counts: Mapping[str, int]) -> Pace:
     by_person: defaultdict[str, list[Answer]] = defaultdict(list)
     for answer in history:
         if answer.action == LABEL:
             by_person[answer.annotator].append(answer)
     taken = {name: _seconds(answers) for name, answers in by_person.items()}
     people = {
-        name: PersonPace(len(answers), _median(taken[name]), _per_hour(taken[name]))
-        for name, answers in sorted(by_person.items())
+        name: PersonPace(counts.get(name, 0), _median(taken[name]), _per_hour(taken[name]))
+        for name in sorted(by_person)
     }
     total = [seconds for each in taken.values() for seconds in each]
     return Pace(_median(total), _per_hour(total), people)

@@ -301,7 +301,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class PersonPace:
-    """How fast one person labels."""
+    """How fast one person labels; `labels` counts their current labels, and no skips."""
 
     labels: int
     median_seconds: float | None
