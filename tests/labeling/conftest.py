@@ -129,9 +129,13 @@ def visit(browser):
             if not request.url.startswith(room.address):
                 trouble.append(f"a request to {request.url}")
 
+        def complained(said):
+            if said.type == "error":
+                trouble.append(f"{said.text} {said.location.get('url', '')}")
+
         page.on("request", asked)
         page.on("pageerror", lambda error: trouble.append(f"an error: {error}"))
-        page.on("console", lambda said: trouble.append(said.text) if said.type == "error" else None)
+        page.on("console", complained)
         page.goto(room.address)
         if name is not None:
             page.fill("#name", name)
