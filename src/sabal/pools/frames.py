@@ -137,7 +137,8 @@ def arrays_of_columns(
         raise InputError(
             f"a table with some of {', '.join(PER_ITEM)}, or with features only",
             f"the columns {', '.join(names) or '(none)'} in {source}",
-            "say which columns are features: columns={'features': [...]}",
+            "say which columns are features: columns={'features': [...]}, or on the command line "
+            "--columns features=NAME",
         )
     return {**found, "features": others}
 
