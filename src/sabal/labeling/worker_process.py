@@ -14,6 +14,7 @@ import time
 import traceback
 from pathlib import Path
 
+from sabal.core.threads import limit_threads
 from sabal.errors import SabalError
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
@@ -21,7 +22,7 @@ from sabal.labeling.project import Project
 POLL_SECONDS = 0.2
 AFTER_FAILURE_SECONDS = 30.0
 GRACE_SECONDS = 5.0
-NICENESS = 10
+NICENESS = 5
 
 
 class WorkerHandle:
@@ -82,6 +83,8 @@ def main() -> None:
     """Run the worker: python -m sabal.labeling.worker_process PROJECT."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
+    # Threads that wait for each other at low priority spin, and take many times as long.
+    limit_threads(max(1, (os.cpu_count() or 1) - 1))
     stop = threading.Event()
     threading.Thread(target=_end_with_parent, args=(stop,), daemon=True).start()
     work(Path(sys.argv[1]), stop)

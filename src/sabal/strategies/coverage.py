@@ -46,6 +46,8 @@ from sabal.strategies.greedy_cover import Cover, Coverage, Kernel, in_units_of, 
 MIN_CANDIDATES = 3  # the minimum number of candidates per item of the batch
 MIN_RADIUS = 1e-6  # the minimum `radius`; far below 1 an item covers only itself
 SAMPLE = 8192  # the size of the sample that represents a larger pool
+SMALL_SAMPLE = 6144  # the same for a batch of a few items, plus `ADDED_PER_PICK` for each
+ADDED_PER_PICK = 4
 SAMPLED_PER_PICK = 3  # the minimum size of the sample per item of the batch
 NEAREST_OF = 512  # the number of items that the radius is measured on
 RANDOM_BATCHES = 5  # the number of random batches in the evidence
@@ -102,10 +104,9 @@ class Sabal(Strategy):
     def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
         """Cover the pool.
 
-        A pool of more than `SAMPLE` items, and `SAMPLED_PER_PICK` per pick, is represented by a
-        sample of that size, drawn by uncertainty in one pass over the pool.
+        A larger pool is represented by a sample, drawn by uncertainty in one pass over the pool.
         """
-        count = max(SAMPLE, SAMPLED_PER_PICK * budget)
+        count = sample_size(budget)
         sample = pool.sample(self.uncertainty, count, int(rng.integers(2**63)))
         labeled_LD = None
         if pool.has("features") and pool.has("labeled_features"):
@@ -146,6 +147,12 @@ class Sabal(Strategy):
             evidence=evidence,
             warnings=_warnings(pool, reach, cover, budget),
         )
+
+
+def sample_size(budget: int) -> int:
+    """Return how many items represent a larger pool."""
+    few = SMALL_SAMPLE + ADDED_PER_PICK * budget
+    return max(min(SAMPLE, few), SAMPLED_PER_PICK * budget)
 
 
 def _warnings(pool: Pool, reach: float, cover: Cover, budget: int) -> tuple[str, ...]:
