@@ -284,3 +284,16 @@ def test_nul_is_refused_as_what_it_is(new_server_database, url, tmp_path):
     data.write_text('{"text": "a\\u0000b"}\n')
     with pytest.raises(InputError, match="NUL"):
         create(tmp_path / "p", data, url)
+
+
+def test_one_worker_has_the_lock_of_the_database(url):
+    """Two servers with folders of their own: the lock is in the database."""
+    one, two = open_store(url), Store.open(url)
+    assert one.database.try_worker_lock()
+    assert one.database.try_worker_lock()
+    assert not two.database.try_worker_lock()
+    one.database.release_worker_lock()
+    assert two.database.try_worker_lock()
+    two.close()
+    assert one.database.try_worker_lock()
+    one.close()

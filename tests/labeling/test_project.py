@@ -469,8 +469,8 @@ def test_auto_for_texts_does_without_what_cannot_be_reached(tmp_path, monkeypatc
             assert backbone.name_of_backbone(project) == name
 
 
-@pytest.mark.parametrize("name", ["tfidf", "no-such-network"])
-def test_a_backbone_that_does_not_fit_or_exist_is_said(tmp_path, name):
+def test_a_backbone_that_does_not_exist_is_said(tmp_path):
+    name = "no-such-network"
     with image_project(tmp_path, backbone=name) as project, pytest.raises(SabalError):
         computed(project)
 

@@ -11,6 +11,7 @@ from labeling_digits import SAME, digits_project, label_all
 from sabal.labeling import engine as engines
 from sabal.labeling import worker_process as workers
 from sabal.labeling.project import Project
+from sabal.labeling.worker_lock import WorkerLock
 from sabal.labeling.worker_process import start_worker
 
 
@@ -84,3 +85,34 @@ def test_a_worker_goes_on_after_a_failure(tmp_path, monkeypatch, capsys):
     assert "RuntimeError: once" in capsys.readouterr().err
     with Project.open(tmp_path / "p") as project:
         assert project.store.status().remaining > 0
+
+
+def test_one_worker_works_and_another_takes_over(tmp_path):
+    project = digits_project(tmp_path, **SAME, budget=22)
+    lock = WorkerLock(project)
+    first, second = start_worker(project), start_worker(project)
+    try:
+        until(lambda: project.store.status().remaining == 12)
+        assert not lock.acquire(), "a worker has it"
+        label_all(project.store)
+        until(lambda: project.store.status().round == 1)
+        first._process.kill()
+        first._process.wait()
+        label_all(project.store)
+        until(lambda: project.store.status().round == 2)
+        label_all(project.store)
+        until(lambda: project.store.status().training == "idle")
+        assert second.alive
+        rounds = [each.round for each in project.store.trainings() if each.finished_at]
+        assert rounds == sorted(set(rounds)), "nothing was trained twice"
+    finally:
+        first.stop()
+        second.stop()
+    assert lock.acquire()
+    other = WorkerLock(project)
+    assert lock.acquire()
+    assert not other.acquire()
+    lock.release()
+    assert other.acquire()
+    other.release()
+    project.close()

@@ -141,6 +141,13 @@ def label(
         str | None,
         typer.Option(envvar="SABAL_TOKEN", help="What others must show [made up when needed]."),
     ] = None,
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SABAL_PUBLIC_URL",
+            help="Where a web server in front publishes it, as https://label.example.org.",
+        ),
+    ] = None,
     proxy: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,6 +177,11 @@ def label(
     else:
         opened = Project.open(project)
     with opened:
+        missing = opened.missing_images()
+        if missing:
+            shown = ", ".join(map(repr, missing[:SHOWN_IDS]))
+            more = ", ..." if len(missing) > SHOWN_IDS else ""
+            say(f"{len(missing)} images are not there any more: {shown}{more}")
         say(learns_with(opened))
         serve(
             opened,
@@ -178,6 +190,7 @@ def label(
             browser=browser,
             token=token,
             proxies=proxy or (),
+            public_url=public_url,
             announce=_announce,
         )
         print("Stopped. Every answer is stored.")

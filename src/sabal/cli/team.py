@@ -29,6 +29,9 @@ def people(
     role: Annotated[
         str | None, typer.Option(help="lead, annotator or reader [annotator, or as before].")
     ] = None,
+    public_url: Annotated[
+        str, typer.Option(envvar="SABAL_PUBLIC_URL", help="Where people find the app.")
+    ] = BASE_URL,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Give people personal links, with which they label under their own names.
@@ -51,7 +54,7 @@ def people(
             opened.store.remove_person(name)
             print(f"{name} has no link any more; the answers stay")
         else:
-            _print_link(opened, name, action, role, as_json)
+            _print_link(opened, name, action, role, public_url, as_json)
 
 
 def _list_people(project: Project, as_json: bool) -> None:
@@ -65,14 +68,16 @@ def _list_people(project: Project, as_json: bool) -> None:
         print("Nobody has a personal link: whoever reaches the app labels under any name")
 
 
-def _print_link(project: Project, name: str, action: str, role: str | None, as_json: bool) -> None:
+def _print_link(
+    project: Project, name: str, action: str, role: str | None, public_url: str, as_json: bool
+) -> None:
     store = project.store
     token = (
         store.renew_person(name, role)
         if action == "renew"
         else store.add_person(name, role or "annotator")
     )
-    link = f"{BASE_URL}/login?token={token}"
+    link = f"{public_url.rstrip('/')}/login?token={token}"
     if as_json:
         print(json.dumps({"name": name.strip(), "token": token, "link": link}))
         return

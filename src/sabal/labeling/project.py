@@ -15,6 +15,7 @@ from typing import Any
 from sabal.core.files import make_folder, os_errors_about
 from sabal.errors import FileError
 from sabal.labeling.creation import DATABASE, SETTINGS, check_free, new_store
+from sabal.labeling.features.backbone_names import check_backbone
 from sabal.labeling.settings import Settings, read_settings, write_classes, write_settings
 from sabal.labeling.sources import FILE_ENDINGS, read_source
 from sabal.labeling.store import Store
@@ -58,6 +59,7 @@ class Project:
             **settings,
         }
         chosen = Settings.from_dict(values)
+        check_backbone(chosen.kind, chosen.backbone)
         make_folder(place)
         written = False
         try:
@@ -142,6 +144,24 @@ class Project:
                 "a file in the folder of the data", repr(name), "put it there, without links"
             )
         return path
+
+    def missing_images(self) -> list[str]:
+        """Return the ids of images that are not where they were; refuse it if that is all."""
+        images = [item for item in self.items if item.kind == "image"]
+        missing = [item.key for item in images if not self._is_there(item.content)]
+        if images and len(missing) == len(images):
+            raise FileError(
+                f"the images of the project in {self.data_root}",
+                "none of them there",
+                "put the folder back, or set `data` in sabal.toml to where it is now",
+            )
+        return missing
+
+    def _is_there(self, name: str) -> bool:
+        try:
+            return (self.data_root / name).is_file()
+        except (OSError, ValueError):
+            return False
 
     def _was_added(self, path: Path, name: str) -> bool:
         if not Path(name).is_absolute():

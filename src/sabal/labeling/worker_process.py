@@ -12,14 +12,17 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 
 from sabal.core.threads import limit_threads
 from sabal.errors import SabalError
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
+from sabal.labeling.worker_lock import WorkerLock
 
 POLL_SECONDS = 0.2
+STANDBY_SECONDS = 1.0
 AFTER_FAILURE_SECONDS = 30.0
 GRACE_SECONDS = 5.0
 NICENESS = 5
@@ -63,9 +66,13 @@ def start_worker(project: Project) -> WorkerHandle:
 
 def work(folder: Path, stop: threading.Event) -> None:
     """Do what is due in the project in `folder`, again and again, until `stop` is set."""
-    with Project.open(folder) as project:
+    with Project.open(folder) as project, closing_lock(WorkerLock(project)) as lock:
         engine = Engine(project)
         while not stop.is_set():
+            # Another server has a worker: this one stands by, and takes over when that ends.
+            if not lock.acquire():
+                stop.wait(STANDBY_SECONDS)
+                continue
             try:
                 done = engine.step()
             except Exception as error:
@@ -77,6 +84,15 @@ def work(folder: Path, stop: threading.Event) -> None:
                 continue
             if done is None:
                 stop.wait(POLL_SECONDS)
+
+
+@contextlib.contextmanager
+def closing_lock(lock: WorkerLock) -> Iterator[WorkerLock]:
+    """Give a lock up at the end of the block."""
+    try:
+        yield lock
+    finally:
+        lock.release()
 
 
 def main() -> None:

@@ -29,6 +29,7 @@ BUSY_SECONDS = 10  # for a lock, which is never kept for as long unless a progra
 MAX_PAUSE_SECONDS = 0.2  # between two of many transactions
 CONNECT_SECONDS = 10  # for a connection to a server
 IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
+WORKER_LOCK = 5_941_238  # the key of the worker's advisory lock
 WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
 CREATION_LOCK = 5_941_238  # the key of the lock of `sabal init`
 
@@ -56,6 +57,7 @@ class Database:
         # Threads of one process queue here. SQLite's own waiting polls while it holds a
         # connection, and with fifty threads one of them may wait for seconds.
         self._writer = threading.RLock()
+        self._worker_connection: sa.Connection | None = None
         self._wrote_for = 0.0
 
     def now_text(self) -> str:
@@ -107,8 +109,32 @@ class Database:
                     raise locked_error()
             yield
 
+    def try_worker_lock(self) -> bool:
+        """Return whether this process has the worker's lock of a server; True for a file."""
+        if self._engine.dialect.name != "postgresql" or self._worker_connection is not None:
+            return True
+        with database_errors():
+            # The lock lasts as long as the connection, which is kept for it.
+            connection = self._engine.connect()
+            query = sa.text(f"SELECT pg_try_advisory_lock({WORKER_LOCK})")
+            if connection.execute(query).scalar():
+                connection.commit()
+                self._worker_connection = connection
+                return True
+            connection.close()
+        return False
+
+    def release_worker_lock(self) -> None:
+        """Give the worker's lock up."""
+        if self._worker_connection is not None:
+            # Not back into the pool, where it would keep the lock.
+            self._worker_connection.invalidate()
+            self._worker_connection.close()
+            self._worker_connection = None
+
     def close(self) -> None:
         """Close all connections."""
+        self.release_worker_lock()
         self._engine.dispose()
 
 

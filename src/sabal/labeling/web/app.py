@@ -41,6 +41,7 @@ def create_app(
     *,
     token: str | None = None,
     allowed_hosts: tuple[str, ...] = LOOPBACK,
+    public_url: str | None = None,
     worker: bool = True,
 ) -> FastAPI:
     """Return the web app of a project.
@@ -48,7 +49,9 @@ def create_app(
     Every request must present the token, as `Authorization: Bearer` or as the cookie that
     `/login?token=` sets; without a token the app is for this machine only. Once people have
     personal links, theirs are the only tokens that are accepted. `allowed_hosts` are the
-    host names of the app, without ports. `worker` starts the process that trains and chooses.
+    host names of the app, without ports. `public_url` is where a web server in front of it
+    publishes it: requests to that host and from that origin are its own. `worker` starts the
+    process that trains and chooses.
     """
     if "*" in allowed_hosts and not token:
         raise InputError("a token for an app that any host may reach", "none", "give a token")
@@ -74,7 +77,9 @@ def create_app(
     app.include_router(page_routes(project, page))
     app.include_router(review_pages(project, page))
     app.include_router(project_pages(project, page))
-    app.include_router(login_routes(page, gate, cookie))
+    app.include_router(
+        login_routes(page, gate, cookie, secure=(public_url or "").startswith("https:"))
+    )
     app.mount("/static", StaticFiles(directory=HERE / "static"), name="static")
     describe = app.openapi
 
@@ -87,7 +92,7 @@ def create_app(
         return described
 
     app.openapi = with_classes  # type: ignore[method-assign]
-    app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie)
+    app.add_middleware(Guard, hosts=allowed_hosts, gate=gate, cookie=cookie, origin=public_url)
     return app
 
 

@@ -15,8 +15,8 @@ from sabal.labeling.web.tokens import TokenGate, Verdict
 A_MONTH = 30 * 24 * 3600
 
 
-def login_routes(page: Pages, gate: TokenGate, cookie: str) -> APIRouter:
-    """Return the route `/login`."""
+def login_routes(page: Pages, gate: TokenGate, cookie: str, *, secure: bool = False) -> APIRouter:
+    """Return the route `/login`; with `secure`, its cookie travels over HTTPS only."""
     routes = APIRouter(include_in_schema=False)
 
     # For the printed link and for the form: both redirect, so no address keeps the token.
@@ -45,7 +45,7 @@ def login_routes(page: Pages, gate: TokenGate, cookie: str) -> APIRouter:
             max_age=A_MONTH,
             httponly=True,
             samesite="lax",
-            secure=request.url.scheme == "https",
+            secure=secure or request.url.scheme == "https",
         )
         return answer
 

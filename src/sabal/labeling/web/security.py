@@ -54,9 +54,16 @@ class Guard:
     """ASGI middleware that refuses forbidden requests and adds security headers to responses."""
 
     def __init__(
-        self, app: ASGIApp, *, hosts: tuple[str, ...], gate: TokenGate, cookie: str
+        self,
+        app: ASGIApp,
+        *,
+        hosts: tuple[str, ...],
+        gate: TokenGate,
+        cookie: str,
+        origin: str | None = None,
     ) -> None:
         self.app = app
+        self.origin = origin
         self.hosts = {host.lower() for host in hosts}
         self.gate = gate
         self.cookie = cookie
@@ -95,7 +102,7 @@ class Guard:
                 "open the address that was printed when the app started",
             )
         own = scope["method"] not in SAFE_METHODS or scope["path"].startswith(OWN_PATHS)
-        if own and not _from_own_page(headers):
+        if own and not _from_own_page(headers, self.origin):
             return error_response(
                 403,
                 "a request from a page of this app",
@@ -157,12 +164,15 @@ def too_many_tokens() -> Response:
     return answer
 
 
-def _from_own_page(headers: Headers) -> bool:
-    """Return whether the request is from a page of the app, or from no page at all."""
+def _from_own_page(headers: Headers, origin: str | None) -> bool:
+    """Return whether the request is from a page of the app, or from no page at all.
+
+    `origin` is that of the app's public address: the web server in front may pass another Host on.
+    """
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
     host = headers.get("host", "")
-    return set(headers.getlist("origin")) <= {f"http://{host}", f"https://{host}"}
+    return set(headers.getlist("origin")) <= {f"http://{host}", f"https://{host}", origin}
 
 
 def _name_of(host: str) -> str | None:

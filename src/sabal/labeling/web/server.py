@@ -10,7 +10,7 @@ import socket
 import webbrowser
 from collections.abc import Callable, Sequence
 from types import FrameType
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -39,6 +39,7 @@ def serve(
     browser: bool = True,
     token: str | None = None,
     proxies: Sequence[str] = (),
+    public_url: str | None = None,
     announce: Callable[[str], None] = print,
 ) -> None:
     """Run the app until it is interrupted.
@@ -47,26 +48,32 @@ def serve(
     reach `host`, a token is made up and announced unless one is given; on this machine only, none
     is needed. `proxies` are the addresses of web servers in front of the app, whose headers
     X-Forwarded-For and X-Forwarded-Proto are believed; other machines reach the app through them.
+    `public_url` is the address at which they publish it: with it, no other host is accepted.
     """
+    public_url = None if public_url is None else check_public_url(public_url)
     networks = parse_proxies(proxies)
     listener = _listen(host, port)
     # A name may resolve to another address than it suggests: both must be loopback.
     alone = _is_loopback(host) and _is_loopback(listener.getsockname()[0])
-    outside = bool(networks) or not alone
+    outside = bool(networks or public_url) or not alone
     try:
         if outside and token is None:
             token = secrets.token_urlsafe(24)
         elif token is not None:
             check_token(token, MIN_LENGTH if outside else 1)
-        app = create_app(project, token=token, allowed_hosts=("*",) if outside else LOOPBACK)
+        hosts = _hosts(outside, public_url)
+        app = create_app(project, token=token, allowed_hosts=hosts, public_url=public_url)
+        personal = bool(project.store.people())
     except BaseException:
         listener.close()
         raise
-    address = _address(host, listener.getsockname()[1], token)
+    # Where people have personal links, the shared token opens nothing.
+    shown = None if personal else token
+    address = _address(host, listener.getsockname()[1], shown, public_url)
 
     def started() -> None:
         announce(f"Labelling {project.settings.name} at {address} (Ctrl+C ends it)")
-        if not alone:
+        if not alone and not public_url:
             announce(NOT_ENCRYPTED)
         if browser:
             webbrowser.open(address)
@@ -163,9 +170,35 @@ def _is_everywhere(host: str) -> bool:
         return False
 
 
-def _address(host: str, port: int, token: str | None) -> str:
+def check_public_url(url: str) -> str:
+    """Return an address as an origin: scheme, host and port, in lower case."""
+    try:
+        parts = urlsplit(url.strip().lower())
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/"):
+        raise InputError(
+            "a public URL such as https://label.example.org, without a path", url, "correct it"
+        )
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    shown = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{shown}" + ("" if port in (None, usual) else f":{port}")
+
+
+def _hosts(outside: bool, public_url: str | None) -> tuple[str, ...]:
+    if public_url is not None:
+        host = urlsplit(public_url).hostname or ""
+        return (*LOOPBACK, f"[{host}]" if ":" in host else host)
+    return ("*",) if outside else LOOPBACK
+
+
+def _address(host: str, port: int, token: str | None, public_url: str | None = None) -> str:
     """Return the address to open; a server on all interfaces is reached by its host name."""
+    login = f"login?token={quote(token, safe='')}" if token else ""
+    if public_url is not None:
+        return f"{public_url}/{login}"
     if _is_everywhere(host):
         host = socket.gethostname()
     shown = f"[{host}]" if ":" in host else host
-    return f"http://{shown}:{port}/" + (f"login?token={quote(token, safe='')}" if token else "")
+    return f"http://{shown}:{port}/{login}"
