@@ -230,3 +230,33 @@ def test_small_amounts_of_memory_are_told_in_kilobytes(tmp_path):
     np.savez(tmp_path / "pool.npz", features=np.zeros((2_000, 4)))
     with pytest.raises(sabal.SabalError, match="at least 96 KB for 2,000 items; got 20 KB"):
         sabal.select_pool(tmp_path / "pool.npz", 5, memory="20KB")
+
+
+# Labelled features of another scale
+
+
+@pytest.mark.parametrize("name", ["sabal", "kcenter", "typiclust", "bait", "max-herding"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+def test_labeled_features_beyond_the_precision_of_the_pool_are_refused(name, dtype):
+    rng = np.random.default_rng(0)
+    features, probs = rng.normal(size=(40, 3)).astype(dtype), rng.dirichlet(np.ones(4), size=40)
+    with pytest.raises(sabal.SabalError, match="within the range of `features`"):
+        sabal.select(
+            10, strategy=name, features=features, probs=probs,
+            labeled_features=np.full((1, 3), 1e39),
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["sabal", "kcenter", "typiclust"])
+@pytest.mark.parametrize("labeled", [np.float32(1e8), np.float64(1e200)])
+def test_a_tiny_pool_beside_huge_labeled_features_is_told_apart(name, labeled):
+    """In the unit of the labelled items all distances of the pool would vanish."""
+    rng = np.random.default_rng(0)
+    features, probs = rng.normal(size=(40, 3)), rng.dirichlet(np.ones(4), size=40)
+    given = {"strategy": name, "probs": probs, "random_state": 0}
+    tiny = sabal.select(
+        10, features=2.0**-500 * features, labeled_features=np.full((2, 3), labeled), **given
+    )
+    assert tiny.indices.tolist() != list(range(10))
+    far = sabal.select(10, features=features, labeled_features=np.full((2, 3), 1e20), **given)
+    assert tiny.indices.tolist() == far.indices.tolist()

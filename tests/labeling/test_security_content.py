@@ -6,7 +6,10 @@ import asyncio
 import csv
 import io
 import re
+import threading
+import time
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote
@@ -15,12 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from PIL import Image
+from PIL import Image, ImageOps
 from PIL.PngImagePlugin import PngInfo
 
 import sabal
 from sabal.errors import FileError
 from sabal.labeling.exchange import answer_rows as exchange_rows
+from sabal.labeling.exchange import formats
 from sabal.labeling.exchange.exporting import export_file
 from sabal.labeling.exchange.importing import import_file
 from sabal.labeling.features.image_features import open_image
@@ -372,6 +376,79 @@ def test_a_file_to_import_has_an_end(project, tmp_path, monkeypatch):
             import_file(project.store, path, "csv" if path.name == "zero" else None)
     assert project.store.history() == []
     assert import_file(project.store, small).labels == 1
+
+
+def test_a_small_parquet_file_of_many_rows_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
+    """Encoded, a million equal rows or one long text a hundred times take a few bytes."""
+    limit = 2**20
+    monkeypatch.setattr(exchange_rows, "MAX_FILE_BYTES", limit)
+    monkeypatch.setattr(exchange_rows, "MAX_FILE_ROWS", 300_000)
+    tables = {
+        "rows": pa.table({"id": pa.array(["i0"] * 400_000), "label": pa.array(["a"] * 400_000)}),
+        "values": pa.table({"id": ["i0"] * 250_000, "label": ["a long name"] * 250_000}),
+        "texts": pa.table({"id": ["x" * 50_000] * 100, "label": ["a"] * 100}),
+        "numbers": pa.table({"id": [7] * 290_000, "label": ["a"] * 290_000}),
+    }
+    for name, table in tables.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path)
+        groups = pq.ParquetFile(path).metadata
+        encoded = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
+        assert encoded < limit
+        seen = []
+        with pytest.raises(FileError, match="split it"):
+            seen.extend(formats._parquet_rows(path.read_bytes(), ["id", "label"], name))
+        assert sum(len(str(row["id"])) + len(row["label"]) for row in seen) <= limit, name
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_file_of_short_rows_has_an_end(project, tmp_path, monkeypatch, form):
+    monkeypatch.setattr(exchange_rows, "MAX_FILE_ROWS", 50)
+    path = tmp_path / f"rows.{form}"
+    row = "t0,cat\n" if form == "csv" else '{"id": "t0", "label": "cat"}\n'
+    path.write_text(("id,label\n" if form == "csv" else "") + 60 * row)
+    with pytest.raises(FileError, match="50 rows"):
+        import_file(project.store, path)
+
+
+def test_large_images_are_made_small_before_they_are_copied(tmp_path, monkeypatch):
+    """Ten photographs of 49 megapixels at a time left a gigabyte."""
+    seen = []
+    transpose = ImageOps.exif_transpose
+    monkeypatch.setattr(
+        "PIL.ImageOps.exif_transpose", lambda image: seen.append(image.size) or transpose(image)
+    )
+    path = tmp_path / "large.jpg"
+    exif = Image.Exif()
+    exif[0x0112] = 6  # lies on its side
+    Image.new("RGB", (3000, 1500), (9, 99, 199)).save(path, exif=exif)
+    assert open_image(path).size == (512, 1024)
+    served, _ = media.reencoded(path)
+    with Image.open(io.BytesIO(served)) as shown:
+        assert shown.size == (512, 1024)
+    assert seen == [(1024, 512)] * 2
+
+
+def test_few_images_are_decoded_at_a_time(pictures, monkeypatch):
+    lock, under_way, most = threading.Lock(), [], []
+    decoded = media.reencoded
+
+    def counted(path, side):
+        with lock:
+            under_way.append(path)
+            most.append(len(under_way))
+        try:
+            time.sleep(0.01)
+            return decoded(path, side)
+        finally:
+            with lock:
+                under_way.pop()
+
+    monkeypatch.setattr(media, "reencoded", counted)
+    with client_of(pictures) as client, ThreadPoolExecutor(10) as people:
+        asked = [people.submit(client.get, "/media/inside.png") for _ in range(20)]
+        assert {each.result().status_code for each in asked} == {200}
+    assert max(most) <= media.MAX_CONCURRENT
 
 
 # Files for a spreadsheet.

@@ -44,6 +44,16 @@ def odd_ids(n: int) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def labeled_rows(given: dict[str, Any], rng: Random) -> np.ndarray:
+    """Features of labelled items, of a scale and a precision of their own."""
+    width = given["features"].shape[1]
+    rows = np.random.default_rng(rng.randrange(2**32)).normal(size=(rng.choice((1, 3, 9)), width))
+    exponent = rng.choice((0, 0, rng.uniform(-5, 5), rng.uniform(-40, 40), rng.uniform(-300, 300)))
+    dtype = rng.choice((np.float16, np.float32, np.float64))
+    with np.errstate(over="ignore"):
+        return (rows * 10.0**exponent).astype(dtype)
+
+
 def select_case(name: str, rng: Random, options: dict[str, Any]) -> str:
     """One call of `sabal.select` with something wrong, or at least strange, about it."""
     given: dict[str, Any] = outputs_of(rng)
@@ -69,7 +79,13 @@ def select_case(name: str, rng: Random, options: dict[str, Any]) -> str:
     elif wrong == "ids":
         arguments["ids"] = rng.choice((*ODD, *odd_ids(n)))
     elif wrong == "more" and "features" in given:
-        arguments["labeled_features"] = changed(given["features"], rng)
+        if rng.random() < 0.3:
+            scale = 10.0 ** rng.choice((-150, -30, 30, 100))
+            given["features"] = np.asarray(given["features"], dtype=np.float64) * scale
+        labeled = (
+            changed(given["features"], rng) if rng.random() < 0.5 else labeled_rows(given, rng)
+        )
+        arguments["labeled_features"] = labeled
     if rng.random() < 0.2:
         given = {key: as_tensor(value) for key, value in given.items()}
     before = {key: copied(value) for key, value in given.items()}

@@ -278,6 +278,21 @@ def top_k(scores: np.ndarray, k: int) -> np.ndarray:
     return chosen[np.argsort(-scores[chosen], kind="stable")]
 
 
+FAR = 2.0**40
+"""In units of the largest number of a pool: beyond this, all labelled items are alike."""
+
+
+def within_reach(labeled_LD: Array, features_ND: Array) -> Array:
+    """Return labelled features whose numbers are at most `FAR` times the pool's largest one.
+
+    In a unit of labelled items that are much further away, the distances of the pool would vanish.
+    """
+    xp = namespace(labeled_LD, features_ND)
+    dtype = xp.result_type(labeled_LD, features_ND)
+    limit = min(FAR * power_of_two(features_ND), float(xp.finfo(dtype).max))
+    return xp.clip(xp.astype(labeled_LD, dtype, copy=False), -limit, limit)
+
+
 def power_of_two(*arrays: Array | None, minimum: float = 0.0) -> float:
     """Return a power of two near the largest absolute value of `arrays` and `minimum`.
 

@@ -414,6 +414,8 @@ class ArrayPool(Pool):
                     f"{array.shape[1]} columns",
                     "compute both with the same model",
                 )
+            if self.has("features"):
+                _check_range(array, self.features)
             self._checked_labeled = array
         return self._checked_labeled
 
@@ -683,3 +685,15 @@ def gradient_variance(
 def float64_rows(pool: Pool, rows: np.ndarray) -> np.ndarray:
     """Return the coordinates of some items as a NumPy float64 array."""
     return to_float64_numpy(pool.coordinates_of(rows))
+
+
+def _check_range(labeled_LD: Array, features_ND: Array) -> None:
+    """Refuse labelled features that are infinite in the precision of the pool's features."""
+    xp = namespace(labeled_LD, features_ND)
+    largest = float(xp.max(xp.abs(labeled_LD))) if 0 not in labeled_LD.shape else 0.0
+    if largest > float(xp.finfo(features_ND.dtype).max):
+        raise InputError(
+            f"`labeled_features` within the range of `features`, which are {features_ND.dtype}",
+            f"{largest:.4g}",
+            "pass both in double precision, and compute both with the same model",
+        )

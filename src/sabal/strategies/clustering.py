@@ -9,7 +9,7 @@ import warnings as python_warnings
 
 import numpy as np
 
-from sabal.core.arrays import Array, power_of_two, to_numpy
+from sabal.core.arrays import Array, power_of_two, to_numpy, within_reach
 from sabal.strategies.seeding import SquaredDistanceSampling
 
 FEW_CLUSTERS = 50  # the maximum number of clusters for full k-means; mini-batches are used for more
@@ -21,6 +21,8 @@ def normalized_points(features_ND: Array, labeled_LD: Array | None) -> tuple[np.
     They are centred and scaled to unit size, as scikit-learn's distances lose precision with a
     common offset, and overflow for very large numbers.
     """
+    if labeled_LD is not None:
+        labeled_LD = within_reach(labeled_LD, features_ND)
     unit = power_of_two(features_ND, labeled_LD)
     parts = [to_numpy(part) for part in (features_ND, labeled_LD) if part is not None]
     points_MD = np.concatenate(parts, dtype=parts[0].dtype)

@@ -36,6 +36,7 @@ from sabal.core.arrays import (
     to_backend_of,
     to_float64_numpy,
     weighted_row_sum,
+    within_reach,
 )
 from sabal.core.checks import check_choice, check_number
 from sabal.pools.pool import NO_FEATURES, UNCERTAINTIES, Pool
@@ -205,9 +206,12 @@ def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray)
 def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None, float]:
     """Return both arrays, centred by the mean of the first and scaled, and the unit.
 
-    Matrix products lose precision with an offset, and overflow for very large numbers.
+    Matrix products lose precision with an offset, and overflow for very large numbers. Labelled
+    items far from the pool cover nothing, however far they are.
     """
-    unit = power_of_two(features_MD, labeled_LD)
+    if labeled_LD is not None:
+        labeled_LD = within_reach(labeled_LD, features_MD)
+    unit = power_of_two(features_MD)
     # The sample is a copy, so it can be changed in place.
     points_MD = features_MD
     points_MD /= unit

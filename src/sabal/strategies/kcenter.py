@@ -23,6 +23,7 @@ from sabal.core.arrays import (
     to_numpy,
     top_k,
     weighted_row_sum,
+    within_reach,
 )
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
@@ -79,6 +80,8 @@ class _FurthestFirst:
     def __init__(self, features_ND: Array, labeled_LD: Array | None, picks: int) -> None:
         n, dimensions = features_ND.shape
         self.features_ND = features_ND
+        if labeled_LD is not None:
+            labeled_LD = within_reach(labeled_LD, features_ND)
         self.unit = power_of_two(features_ND, labeled_LD)
         # ||x||^2 - 2 x.c + ||c||^2 loses precision with a common offset of the features.
         self.mean_D = weighted_row_sum(np.full(n, 1.0 / n), features_ND) / self.unit

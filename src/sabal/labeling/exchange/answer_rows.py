@@ -41,6 +41,7 @@ BATCH_COLUMNS = (*COLUMNS[:-1], "rank", "content")
 DECIDES = "yes"
 DEFAULT_ANNOTATOR = "import"  # the annotator where a file names none
 MAX_FILE_BYTES = 512 * 2**20  # of an imported file, also uncompressed: it is read as a whole
+MAX_FILE_ROWS = 5_000_000  # a row takes about a kilobyte of memory
 RowValues = dict[str, Any]  # the values of a row by column; a missing column is empty
 
 
@@ -63,6 +64,14 @@ def check_size(size: int, source: str) -> None:
             f"at most {MAX_FILE_BYTES // 2**20} MB in {source}",
             "more",
             "split it into several files",
+        )
+
+
+def check_rows(count: int, source: str) -> None:
+    """Refuse a file of more rows than fit into memory, however short they are."""
+    if count > MAX_FILE_ROWS:
+        raise FileError(
+            f"at most {MAX_FILE_ROWS} rows in {source}", "more", "split it into several files"
         )
 
 

@@ -17,7 +17,13 @@ from typing import Any
 from sabal.core.extras import import_optional
 from sabal.core.files import is_stream
 from sabal.errors import FileError, UnknownNameError, did_you_mean
-from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, FileRow, RowValues, check_size
+from sabal.labeling.exchange.answer_rows import (
+    BATCH_COLUMNS,
+    FileRow,
+    RowValues,
+    check_rows,
+    check_size,
+)
 
 ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "label-studio": ".json"}
 """The file ending of each format."""
@@ -32,6 +38,8 @@ MEDIA_TYPES = {
 }
 """The media type of each format."""
 
+TEXT_TYPES = ("string", "large_string", "binary", "large_binary")
+ROWS_PER_BATCH = 10_000  # rows of a Parquet file that are decoded at a time
 GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
 NUMBERS = {
     "round": "int64",
@@ -106,6 +114,7 @@ def _csv_rows(text: str, source: str) -> Iterator[FileRow]:
             continue
         if len(cells) != len(columns):
             raise FileError(f"{len(columns)} cells in {where}", str(len(cells)), "correct the file")
+        check_rows(reader.line_num, source)
         yield FileRow(dict(zip(columns, map(_unguarded, cells), strict=True)), where)
 
 
@@ -140,12 +149,13 @@ def write_jsonl(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
 
 def read_jsonl(data: bytes, source: str) -> list[FileRow]:
     """Return the objects of a JSONL file; empty lines are ignored."""
-    found = []
+    found: list[FileRow] = []
     # Not splitlines: a JSON string may contain other line separators of Unicode.
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():
             continue
         where = f"line {number} of {source}"
+        check_rows(len(found), source)
         row = parse_json(line, where)
         if not isinstance(row, dict):
             raise FileError(f"a JSON object in {where}", type(row).__name__, "correct the file")
@@ -184,12 +194,9 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
 
     try:
-        file = pq.ParquetFile(io.BytesIO(data))
-        names = file.schema_arrow.names
+        names = pq.read_schema(io.BytesIO(data)).names
         if "id" in names and "label" in names:
-            groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
-            check_size(sum(group.total_byte_size for group in groups), source)
-            rows = file.read([name for name in BATCH_COLUMNS if name in names]).to_pylist()
+            rows = _parquet_rows(data, [name for name in BATCH_COLUMNS if name in names], source)
             return [FileRow(row, f"row {k} of {source}") for k, row in enumerate(rows, start=1)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FileError(
@@ -198,3 +205,34 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     raise FileError(
         f"the columns id and label in {source}", ", ".join(names) or "none", "name the columns so"
     )
+
+
+def _parquet_rows(data: bytes, columns: list[str], source: str) -> Iterator[RowValues]:
+    """Yield the rows; a file of a few kilobytes can hold gigabytes, which are counted first.
+
+    Texts are read as they are stored, each once, so that a batch can be measured before it is
+    decoded.
+    """
+    pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
+
+    schema = pq.read_schema(io.BytesIO(data))
+    texts = [name for name in columns if str(schema.field(name).type) in TEXT_TYPES]
+    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts)
+    groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+    check_size(sum(group.total_byte_size for group in groups), source)
+    check_rows(file.metadata.num_rows, source)
+    size = 0
+    for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
+        size += sum(map(_decoded_bytes, batch.columns))
+        check_size(size, source)
+        yield from batch.to_pylist()
+
+
+def _decoded_bytes(column: Any) -> int:
+    pa = import_optional("pyarrow", "app", "to read Parquet files")
+    pc = import_optional("pyarrow.compute", "app", "to read Parquet files")
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.take(pc.binary_length(column.dictionary), column.indices)
+    return pc.sum(pc.cast(lengths, "int64")).as_py() or 0

@@ -16,6 +16,7 @@ from sabal.errors import FileError
 from sabal.labeling.store.records import PoolItem
 
 MAX_PIXELS = 50_000_000
+MAX_SIDE = 1024  # of an image of which features are computed
 IMAGE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 """The formats that are read, whatever a file calls itself: some others start programs."""
 MIN_PIXEL_SIDE, MAX_PIXEL_SIDE = 8, 32
@@ -72,6 +73,9 @@ def open_image(path: Path) -> Any:
         with Image.open(path, formats=IMAGE_FORMATS) as image:
             if image.width * image.height > MAX_PIXELS:
                 raise ValueError(f"{image.width} x {image.height} pixels")
+            # A batch of images is kept at this size, and no network looks at more pixels.
+            image.draft("RGB", (MAX_SIDE, MAX_SIDE))
+            image.thumbnail((MAX_SIDE, MAX_SIDE))
             return ImageOps.exif_transpose(image).convert("RGB")
     except (OSError, ValueError, SyntaxError, *bombs) as error:
         raise FileError(

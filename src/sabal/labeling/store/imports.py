@@ -33,7 +33,7 @@ from sabal.labeling.store.records import (
 )
 from sabal.labeling.store.store_base import StoreBase
 
-ROWS_PER_TRANSACTION = 500  # tens of milliseconds, for which others wait
+ROWS_PER_TRANSACTION = 200  # tens of milliseconds, for which others wait
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
 CurrentAnswer = tuple[str, str | None, str, bool]
 """Action, label and time of a current answer, and whether it decides."""

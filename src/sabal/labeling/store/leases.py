@@ -11,7 +11,7 @@ from sabal.core.checks import check_whole
 from sabal.labeling.store import schema
 from sabal.labeling.store.current_answers import is_current_now
 from sabal.labeling.store.database import as_text
-from sabal.labeling.store.records import LeasedItem, check_name
+from sabal.labeling.store.records import IMPORTED, LeasedItem, check_name
 from sabal.labeling.store.store_base import StoreBase
 
 MAX_CLOCK_ERROR = timedelta(seconds=60)  # between the clocks of machines that share a database
@@ -22,25 +22,29 @@ class LeaseStore(StoreBase):
     """The part of the store that hands out items."""
 
     def next_items(self, annotator: str, count: int) -> list[LeasedItem]:
-        """Lease up to `count` open items: those the person holds, then others by round and rank."""
+        """Lease up to `count` open items: those the person holds, then others by round and rank.
+
+        Items of the imported round, which others have labelled elsewhere, come last.
+        """
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)
         lease, overlap, now = schema.leases.c, self.settings.overlap, self.database.clock()
         held_items = sa.select(lease.item_id).where(lease.annotator == annotator, _is_valid(now))
-        held = schema.batch_items.c.item_id.in_(held_items)
+        b = schema.batch_items.c
+        held = b.item_id.in_(held_items)
         own = _unanswered(annotator).where(held, _answers() < overlap)
         available = _answers() + _other_holders(annotator, now) < overlap
-        free = _unanswered(annotator).where(sa.not_(held), available)
+        free = _unanswered(annotator).where(sa.not_(held), available).order_by(b.round, b.rank)
         # Found before others have to wait: there may be a million answered items before it.
         with self.database.read() as connection:
-            first = connection.execute(free.limit(1)).one_or_none()
+            starts = _starts(connection, own, free, count)
         until = now + timedelta(seconds=self.settings.lease_seconds)
         with self.database.write() as connection:
             connection.execute(schema.leases.delete().where(sa.not_(_is_valid(now))))
-            leased = list(connection.execute(own.limit(count)))
-            if first is not None and len(leased) < count:
-                rest = free.where(_is_from(first.round, first.rank)).limit(count - len(leased))
-                leased += connection.execute(rest)
+            leased = sorted(connection.execute(own), key=lambda row: (row.round, row.rank))[:count]
+            for start in starts:
+                if len(leased) < count:
+                    leased += connection.execute(free.where(start).limit(count - len(leased)))
             for row in leased:
                 add_lease(connection, row.item_id, annotator, row.round, now, until)
             return [
@@ -59,10 +63,21 @@ def _is_valid(now: datetime) -> sa.ColumnElement[bool]:
     return sa.and_(lease.expires_at > as_text(now), begun)
 
 
-def _is_from(number: int, rank: int) -> sa.ColumnElement[bool]:
-    """Return the condition that an item of a batch is that of a rank, or a later one."""
+def _starts(
+    connection: sa.Connection, own: sa.Select[Any], free: sa.Select[Any], count: int
+) -> list[sa.ColumnElement[bool]]:
+    """Return the parts of the batches in which `count` items are open, from the first open one."""
     b = schema.batch_items.c
-    return sa.tuple_(b.round, b.rank) >= sa.tuple_(sa.literal(number), sa.literal(rank))
+    position, found, starts = sa.tuple_(b.round, b.rank), len(connection.execute(own).all()), []
+    for part in (b.round != IMPORTED, b.round == IMPORTED):
+        if found < count:
+            rows = connection.execute(free.where(part).limit(count)).all()
+            found += len(rows)
+            starts += [
+                sa.and_(part, position >= sa.tuple_(sa.literal(row.round), sa.literal(row.rank)))
+                for row in rows[:1]
+            ]
+    return starts
 
 
 def add_lease(
@@ -96,7 +111,7 @@ def end_lease(connection: sa.Connection, item_id: int, annotator: str) -> None:
 
 
 def _unanswered(annotator: str) -> sa.Select[Any]:
-    """Select the items of batches that a person has not answered, in the order chosen.
+    """Select the items of batches that a person has not answered.
 
     All conditions on an item are correlated with its own rows, so that LIMIT ends the search: the
     batch is walked in its order and never read as a whole.
@@ -111,7 +126,6 @@ def _unanswered(annotator: str) -> sa.Select[Any]:
         )
         .join(i, i.c.id == b.c.item_id)
         .where(sa.not_(own))
-        .order_by(b.c.round, b.c.rank)
     )  # fmt: skip
 
 

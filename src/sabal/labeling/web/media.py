@@ -77,9 +77,9 @@ def reencoded(path: Path, side: int = MAX_SIDE) -> tuple[bytes, str]:
                     "make it smaller",
                 )
             image.draft("RGB", (side, side))
-            upright = ImageOps.exif_transpose(image)
-            upright.thumbnail((side, side))
-            return _encoded(upright)
+            # First: everything after it needs a copy, and a large image may have 200 megabytes.
+            image.thumbnail((side, side))
+            return _encoded(ImageOps.exif_transpose(image))
     except (OSError, SyntaxError, ValueError, *BOMBS) as error:
         # Pillow raises any of these for a file that is damaged or not an image. The response
         # must not reveal where the file is on this machine.
