@@ -1,9 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
+
+from libraries import LIBRARIES
 
 settings.register_profile(
     "sabal",
@@ -13,8 +13,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("sabal")
-
-LIBRARIES = {"numpy": np.asarray, "torch": torch.as_tensor}
 
 
 @pytest.fixture(params=["numpy", "torch"])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import LIBRARIES
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import sabal
 from fuzz_oracle import check_selection
+from libraries import LIBRARIES
 from makers import Pool, make_pool, softmax
 from sabal.strategies import strategies
 
