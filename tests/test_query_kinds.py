@@ -65,7 +65,14 @@ def test_classifiers_of_several_labels(kind):
     model = MULTILABEL[kind].fit(X[KNOWN], LABELS[KNOWN])
     features = model[:-1].transform(X) if kind == "pipeline" else X
     batch = sabal.query(
-        model, X[POOL], B, X_labeled=X[KNOWN], y_labeled=LABELS[KNOWN], random_state=0
+        model,
+        X[POOL],
+        B,
+        X_labeled=X[KNOWN],
+        y_labeled=LABELS[KNOWN],
+        features=features[POOL],
+        labeled_features=features[KNOWN],
+        random_state=0,
     )
     expected = sabal.select(
         B,
@@ -151,7 +158,8 @@ REGRESSORS = {
 def test_regressors(kind):
     model, variance = REGRESSORS[kind]
     model.fit(X[KNOWN], VALUES[KNOWN])
-    batch = sabal.query(model, X[POOL], B, random_state=0)
+    # What trees see is not X, but their leaves.
+    batch = sabal.query(model, X[POOL], B, features=X[POOL], random_state=0)
     expected = sabal.select(
         B, loss="squared", features=X[POOL], variances=variance(model), random_state=0
     )
