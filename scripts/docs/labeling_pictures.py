@@ -131,7 +131,7 @@ def digit_pictures(new_page: Callable[..., Page]) -> None:
     """Take the pictures of labelling, the grid and the dashboard."""
     with tempfile.TemporaryDirectory() as place:
         project, truth = digits(Path(place))
-        for count in (22, 22, 22, 8):
+        for count in (*[22] * 8, 8):
             advance(project)
             answer(project, truth, "Ada", count)
         with served(project) as address:

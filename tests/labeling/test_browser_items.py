@@ -89,7 +89,7 @@ def test_items_are_searched_filtered_and_given_another_label(news, visit):
     page.wait_for_selector(f"#item-title:has-text('{other}')")
     page.keyboard.press("Escape")
     page.wait_for_selector("#item-dialog", state="hidden")
-    assert page.evaluate("document.activeElement.textContent") == other
+    page.wait_for_function(f"document.activeElement.textContent === '{other}'")
 
 
 def test_the_lead_decides_disagreements_one_by_one(news, visit):
