@@ -26,6 +26,7 @@ from sabal.labeling.store.database_errors import database_errors, locked_error
 
 Clock = Callable[[], datetime]
 BUSY_SECONDS = 10  # for a lock, which is never kept for as long unless a program hangs
+BUSY_MILLISECONDS = 1000 * BUSY_SECONDS
 MAX_PAUSE_SECONDS = 0.2  # between two of many transactions
 CONNECT_SECONDS = 10  # for a connection to a server
 IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
@@ -203,7 +204,7 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
     # The driver would begin transactions by itself, and only at the first write.
     connection.isolation_level = None
     cursor = connection.cursor()
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     cursor.execute("PRAGMA journal_mode = WAL")
     cursor.execute("PRAGMA synchronous = FULL")
     cursor.execute("PRAGMA foreign_keys = ON")
