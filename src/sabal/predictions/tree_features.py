@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 MIN_TREES = 10  # with fewer trees, leaves tell too few items apart
-EMBEDDED = 512  # the number of columns that leaves are projected to
-LEAVES = 2**18  # the number of columns that leaves are hashed to before
+EMBEDDED = 512  # the number of columns that leaves are hashed to
 QUANTILES = 1000
 HASH_FACTOR = 0x9E3779B97F4A7C15
 OTHER_BOOSTING = ("lightgbm", "catboost")
@@ -40,30 +39,31 @@ def leaf_features(estimator: Any, X: Any) -> np.ndarray:
     """Return features whose distances are those of leaves.
 
     The squared distance of two items is about 2 (1 - s), where s is the share of trees in which
-    they are in the same leaf: the proximity of a random forest (Breiman 2001). Indicators of leaves
-    are projected at random, with the same projection in every call.
+    they are in the same leaf: the proximity of a random forest (Breiman 2001). Each leaf of each
+    tree is hashed to a column and a sign, the same in every call (feature hashing, Weinberger et
+    al. 2009).
     """
     from scipy.sparse import csr_array
-    from sklearn.random_projection import SparseRandomProjection
 
     leaves = np.asarray(estimator.apply(X))
     leaves_NT = leaves.reshape(leaves.shape[0], -1)
     n, trees = leaves_NT.shape
-    column_NT = _hashed(leaves_NT.astype(np.uint64) + (np.arange(trees, dtype=np.uint64) << 32))
-    values = np.full(n * trees, 1.0 / np.sqrt(trees))
+    hash_NT = _hashed(leaves_NT.astype(np.uint64) + (np.arange(trees, dtype=np.uint64) << 32))
+    sign_NT = 1.0 - 2.0 * (hash_NT & 1)
+    column_NT = (hash_NT >> 1) % EMBEDDED
     rows = np.arange(0, n * trees + 1, trees)
-    indicators = csr_array((values, column_NT.ravel(), rows), shape=(n, LEAVES))
-    projection = SparseRandomProjection(EMBEDDED, dense_output=True, random_state=0)
-    return np.asarray(projection.fit_transform(indicators))
+    values = sign_NT.ravel() / np.sqrt(trees)
+    # Leaves of one item in the same column are summed.
+    return csr_array((values, column_NT.ravel(), rows), shape=(n, EMBEDDED)).toarray()
 
 
 def _hashed(keys: np.ndarray) -> np.ndarray:
-    """Return a column for every (tree, leaf)."""
+    """Return a number for every (tree, leaf)."""
     # Unsigned integers wrap around, as intended here.
     mixed = keys * np.uint64(HASH_FACTOR)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(HASH_FACTOR)
-    return (mixed >> np.uint64(64 - 18)).astype(np.int64)
+    return (mixed >> np.uint64(40)).astype(np.int64)
 
 
 def ranked_columns(columns_ND: np.ndarray, reference_ND: np.ndarray) -> np.ndarray:
