@@ -1,16 +1,23 @@
-"""`scripts/audit.py` fails for a vulnerable dependency, and only for that."""
+"""What is installed and downloaded: `scripts/audit.py`, lower bounds, sums of files."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
-SCRIPT = Path(__file__).parent.parent / "scripts" / "audit.py"
+from sabal.simulate.datasets.downloads import SOURCES
+
+ROOT = Path(__file__).parent.parent
+SCRIPT = ROOT / "scripts" / "audit.py"
 VULNERABLE = {
     "name": "numpy",
     "version": "1.0",
@@ -45,3 +52,34 @@ def test_what_pip_audit_says_decides(tmp_path, told, code, said):
     )
     assert answer.returncode == code, answer.stderr
     assert said in answer.stdout
+
+
+def test_lower_bounds_are_above_releases_with_known_vulnerabilities():
+    """The first release without them, by package."""
+    mended = {
+        "pillow": "11.3",  # CVE-2023-4863, CVE-2024-28219, CVE-2025-48379
+        "jinja2": "3.1.6",  # CVE-2024-56201, CVE-2025-27516
+        "starlette": "0.49.1",  # CVE-2024-47874, CVE-2025-54121, CVE-2025-62727
+        "h11": "0.16",  # CVE-2025-43859
+        "scikit-learn": "1.5",  # CVE-2024-5206
+        "pyarrow": "14.0.1",  # CVE-2023-47248
+        "torch": "2.6",  # CVE-2025-32434
+        "ray": "2.52",  # CVE-2025-62593
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    every = [*project["dependencies"]]
+    for extra in project["optional-dependencies"].values():
+        every += extra
+    bounds = [Requirement(each) for each in every]
+    for name, release in mended.items():
+        found = [each for each in bounds if each.name == name]
+        assert found, name
+        for each in found:
+            (lowest,) = [part.version for part in each.specifier if part.operator == ">="]
+            assert Version(lowest) >= Version(release), each
+
+
+def test_downloads_are_encrypted_and_checked():
+    for source in SOURCES.values():
+        assert source.base.startswith("https://")
+        assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in source.files.values())

@@ -106,10 +106,7 @@ def publish(tmp_path, monkeypatch):
         files, arrays = published(name)
         for file, content in files.items():
             (site / file).write_bytes(content)
-        sums = {
-            file: hashlib.md5(content, usedforsecurity=False).hexdigest()
-            for file, content in files.items()
-        }
+        sums = {file: hashlib.sha256(content).hexdigest() for file, content in files.items()}
         address = f"http://127.0.0.1:{server.server_port}/"
         source = replace(data_download.SOURCES[name], base=address, files=sums)
         monkeypatch.setitem(data_download.SOURCES, name, source)

@@ -47,7 +47,7 @@ CIFAR100 = (
 
 @dataclass(frozen=True)
 class PublicSource:
-    """Where a data set is published: the MD5 sums of its `files` by name, and how to read them."""
+    """Where a data set is published: the SHA-256 sums of `files` by name, and how to read them."""
 
     base: str
     files: dict[str, str]
@@ -59,10 +59,10 @@ SOURCES = {
     "mnist": PublicSource(
         "https://ossci-datasets.s3.amazonaws.com/mnist/",
         {
-            "train-images-idx3-ubyte.gz": "f68b3c2dcbeaaa9fbdd348bbdeb94873",
-            "train-labels-idx1-ubyte.gz": "d53e105ee54ea40749a09fcbcd1e9432",
-            "t10k-images-idx3-ubyte.gz": "9fb629c4189551a2d022fa330f9573f3",
-            "t10k-labels-idx1-ubyte.gz": "ec29112dd5afa0611ce80d1b7f02629c",
+            "train-images-idx3-ubyte.gz": "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609",
+            "train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+            "t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+            "t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         },
         read_mnist,
         DIGITS,
@@ -70,31 +70,35 @@ SOURCES = {
     "fashion-mnist": PublicSource(
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
         {
-            "train-images-idx3-ubyte.gz": "8d4fb7e6c68d591d4c3dfef9ec88bf0d",
-            "train-labels-idx1-ubyte.gz": "25c81989df183df01b3e8a0aad5dffbe",
-            "t10k-images-idx3-ubyte.gz": "bef4ecab320f06d8554ea6380940ec79",
-            "t10k-labels-idx1-ubyte.gz": "bb300cfdad3c16e7a12a480ee83cd310",
+            "train-images-idx3-ubyte.gz": "3aede38d61863908ad78613f6a32ed271626dd12800ba2636569512369268a84",
+            "train-labels-idx1-ubyte.gz": "a04f17134ac03560a47e3764e11b92fc97de4d1bfaf8ba1a3aa29af54cc90845",
+            "t10k-images-idx3-ubyte.gz": "346e55b948d973a97e58d2351dde16a484bd415d4595297633bb08f03db6a073",
+            "t10k-labels-idx1-ubyte.gz": "67da17c76eaffca5446c3361aaab5c3cd6d1c2608764d35dfb1850b086bf8dd5",
         },
         read_mnist,
         FASHION,
     ),
     "cifar10": PublicSource(
         "https://www.cs.toronto.edu/~kriz/",
-        {"cifar-10-binary.tar.gz": "c32a1d4ab5d03f1284b67883e8d87530"},
+        {
+            "cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"
+        },
         read_cifar10,
         CIFAR10,
     ),
     "cifar100": PublicSource(
         "https://www.cs.toronto.edu/~kriz/",
-        {"cifar-100-binary.tar.gz": "03b5dce01913d631647c71ecec9e9cb8"},
+        {
+            "cifar-100-binary.tar.gz": "58a81ae192c23a4be8b1804d68e518ed807d710a4eb253b1f2a199162a40d8ec"
+        },
         read_cifar100,
         CIFAR100,
     ),
     "svhn": PublicSource(
-        "http://ufldl.stanford.edu/housenumbers/",
+        "https://ufldl.stanford.edu/housenumbers/",
         {
-            "train_32x32.mat": "e26dedcc434d2e4c54c9b2d4a06d8373",
-            "test_32x32.mat": "eb5a983be6a315427106f1b164d9cef3",
+            "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
+            "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
         },
         read_svhn,
         DIGITS,
@@ -146,7 +150,7 @@ def _in_folder(name: str, data_dir: str | Path | None) -> list[Path]:
 
 
 def _fetch(name: str, file: str, folder: Path, progress: bool) -> Path:
-    """Download a file into `folder`, unless it is there with the right MD5 sum."""
+    """Download a file into `folder`, unless it is there with the right SHA-256 sum."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
 
@@ -168,7 +172,7 @@ def _fetch(name: str, file: str, folder: Path, progress: bool) -> Path:
             return Path(
                 pooch.retrieve(
                     source.base + file,
-                    known_hash=f"md5:{source.files[file]}",
+                    known_hash=f"sha256:{source.files[file]}",
                     fname=file,
                     path=folder,
                     downloader=downloader,
