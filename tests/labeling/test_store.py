@@ -864,7 +864,7 @@ def steps_of(store, act):
 @pytest.mark.parametrize(
     "act",
     [
-        lambda store: answer(store, "i3000"),
+        lambda store: answer(store, "i3005"),
         lambda store: undo(store, "bob"),
         lambda store: store.decide(Submission("d", "lead", "i3001", "dog")),
         lambda store: store.import_labels([ImportedLabel("i3002", "dog", "eve")]),
@@ -873,7 +873,7 @@ def steps_of(store, act):
 def test_the_time_of_a_write_does_not_grow_with_the_history(tmp_path, act):
     taken = []
     for answered in (10, 3000):
-        store = open_store(tmp_path / f"{answered}.db", items=3010)
+        store = open_store(tmp_path / f"{answered}.db", items=3010, overlap=2)
         store.import_labels(ImportedLabel(f"i{row}", "cat", "ann") for row in range(answered))
         answer(store, "i3005", who="bob")
         taken.append(steps_of(store, lambda: act(store)))  # noqa: B023
