@@ -14,6 +14,7 @@ from sabal.core import files
 from sabal.core.memory import PeakMemory
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
 from sabal.loop import Answers, Journal, Plan, SimulatedOracle, journal, run_rounds
+from sabal.loop.rounds import PURPOSES, round_seed
 
 X, Y = load_digits(return_X_y=True)
 POOL, TEST = slice(0, 300), (X[300:500], Y[300:500])
@@ -52,6 +53,12 @@ def test_rounds_label_what_the_plan_says(tmp_path):
     assert rounds[0].batch.strategy == "random"
     assert {each.batch.strategy for each in rounds[1:]} == {"sabal"}
     assert rounds[-1].metrics["accuracy"] > rounds[0].metrics["accuracy"]
+
+
+def test_every_purpose_of_every_round_has_a_seed_of_its_own():
+    keys = [(s, n, p) for s in range(3) for n in range(5) for p in PURPOSES]
+    assert len({round_seed(*key) for key in keys}) == len(keys)
+    assert [round_seed(*key) for key in keys] == [round_seed(*key) for key in keys]
 
 
 def test_later_batches_are_chosen_by_the_model_of_the_round_before(tmp_path):

@@ -225,8 +225,16 @@ def test_mistakes_are_told_by_the_workers():
         select_on_ray({"logits": logits}, 5)
     with pytest.raises(InputError, match="features or log_probs for the strategy"):
         select_on_ray(arrays("logits"), 5, strategy="sabal-greedy")
-    with pytest.raises(ClusterError, match="a cluster with 3 CPUs for 3 workers; got 2"):
+
+
+def test_more_workers_than_cpus_are_waited_for_and_given_up(monkeypatch):
+    monkeypatch.setattr("sabal.pools.ray.ray_workers.START_SECONDS", 2.0)
+    with (
+        pytest.warns(sabal.SabalWarning, match="3 CPUs of 3 workers, but 2: waiting"),
+        pytest.raises(ClusterError, match="3 more workers of 1 CPUs each; got not enough in 2 sec"),
+    ):
         select_on_ray(arrays("logits"), 5, workers=3)
+    assert len(select_on_ray(arrays("logits"), 5, workers=2)) == 5
 
 
 def test_a_pool_that_was_closed_says_so():

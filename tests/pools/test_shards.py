@@ -192,6 +192,36 @@ def test_every_strategy_chooses_what_it_chooses_in_memory(case, forgetful):
     assert told == meant
 
 
+def arrays_of(loss, n=400):
+    """Arrays of a pool of this loss; the first shard has outputs without variance."""
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(n, 4))
+    if loss == "sigmoid":
+        return {"features": features, "probs": rng.random((n, 3))}
+    variances = rng.random((n, 2)) ** 2 * [1e-3, 50.0]
+    variances[:150, 0] = 0.0
+    return {"features": features, "means": rng.normal(size=(n, 2)), "variances": variances}
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "squared"])
+def test_every_loss_is_chosen_from_as_in_memory(loss):
+    given_arrays = arrays_of(loss)
+    with short_segments(50), patch("sabal.strategies.coverage.SAMPLE", 100):
+        pools = [RayPool(LocalWorkers(given_arrays, 3, f, loss)) for f in (False, True)]
+        for name, strategy in sabal.strategies.strategies().items():
+            if not (strategy.streams and strategy.supports_loss(loss)):
+                continue
+            options = {"refresh": 8} if name == "sabal-kernel" else {}
+            for more in (options, {"atoms": "curvature", **options}) if options else (options,):
+                told = {"strategy": name, "random_state": 5, **more}
+                expected = sabal.select(24, **given_arrays, loss=loss, **told)
+                for pool in pools:
+                    found = sabal.select(24, pool, **told)
+                    assert np.array_equal(found.indices, expected.indices), (name, more)
+                    assert np.array_equal(found.weights, expected.weights), (name, more)
+                    assert np.array_equal(found.scores, expected.scores), (name, more)
+
+
 def test_ties_are_told_as_they_are_in_memory():
     probs = np.tile([[0.5, 0.5]], (40, 1))
     probs[:3] = [0.9, 0.1]

@@ -83,6 +83,14 @@ def test_cross_validation_works_with_a_class_of_one_item(y):
     assert sabal.cross_validated_temperature(LogisticRegression(), X, y) > 0
 
 
+def test_held_out_rows_of_a_class_that_the_clone_has_not_seen_are_ignored():
+    """They have probability zero at every temperature, and would drive it to its bound."""
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y = (X[:, 0] > 0).astype(int)
+    y[7] = 2
+    assert sabal.cross_validated_temperature(LogisticRegression(), X, y, random_state=0) < 1
+
+
 def test_cross_validation_refuses_one_class():
     with pytest.raises(sabal.SabalError, match="2 classes"):
         sabal.cross_validated_temperature(LogisticRegression(), np.ones((6, 2)), np.zeros(6))

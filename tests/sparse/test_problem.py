@@ -89,6 +89,19 @@ def test_steps_are_the_algorithms_lines(scale):
     np.testing.assert_allclose(after, ours.target - atoms.combine(weights), atol=1e-9)
 
 
+def test_weights_that_debias_clips_leave_the_residual_too():
+    clipped = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        problem = Problem.from_atoms(rng.normal(size=(12, 6)), np.ones(12), 5, alpha=1.0, beta=0.0)
+        atoms, before = problem.items.gather(np.arange(5)), rng.random(5)
+        residual = problem.target - atoms.combine(before)
+        weights, after = problem.debias(atoms, before, residual)
+        clipped += int(np.count_nonzero(weights == 0))
+        np.testing.assert_allclose(after, problem.target - atoms.combine(weights), atol=1e-12)
+    assert clipped
+
+
 def prox(s, bonus, mu, budget, rule, alpha=1.0):
     """The batch that line 6 chooses, and what it is ranked by."""
     scores = Proximity(Terms(1.0, 0.0, alpha, 1.0), rule, mu).scores(s, bonus)

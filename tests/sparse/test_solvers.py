@@ -13,7 +13,7 @@ import sabal
 from sabal.sparse import greedy_blocked
 from sabal.sparse.greedy import Ranking
 from sabal.sparse.greedy_blocked import Schedule, greedy_in_blocks
-from sabal.sparse.items import LocalItems
+from sabal.sparse.items import LocalItems, RankedItems
 from sabal.sparse.operators import Dense
 from sabal.sparse.problem import Problem
 from sabal.sparse.refit import best_weights
@@ -48,6 +48,38 @@ def test_greedy_at_the_printed_settings_is_algorithm_1(alpha, beta):
         np.testing.assert_allclose(solution.weights, weights, atol=1e-5)
 
 
+def test_the_step_of_the_printed_score_is_used():
+    """Line 3 weighs the gradient by tau: a small one leaves the choice to the bonus."""
+    ours, twin = problems("gradient", "free")
+    batches = set()
+    for tau in (0.001, 1.0, 100.0):
+        solution = sabal.Greedy(score="first-order", step=tau, refresh=1).solve(ours)
+        assert solution.indices.tolist() == reference.greedy(twin, "first-order", tau)[0].tolist()
+        batches.add(tuple(solution.indices.tolist()))
+    assert len(batches) > 1
+
+
+def test_an_atom_that_points_away_from_the_target_gains_nothing():
+    atoms = np.array([[1, 0.5], [1, -0.5], [1, 0.5], [1, -0.5], [-1, 0]])
+    problem = Problem.from_atoms(atoms, np.zeros(5), 1, alpha=0.0, beta=0.0)
+    assert sabal.Greedy().solve(problem).indices.tolist() == [0]
+
+
+class Reversed(LocalItems):
+    """Items whose passes return equal scores with the higher index first."""
+
+    def best(self, *args):
+        found = super().best(*args)
+        return RankedItems(*(values[::-1] for values in vars(found).values()))
+
+
+def test_of_equal_items_the_lower_one_is_picked_whatever_order_a_pass_returns():
+    atoms = np.repeat(np.random.default_rng(0).normal(size=(5, 3)), 2, axis=0)
+    problem = Problem.literal(Reversed(Dense(atoms), np.ones(10)), 1, alpha=1.0, beta=0.3)
+    (first,) = sabal.Greedy(refresh=1).solve(problem).indices
+    assert first % 2 == 0
+
+
 @pytest.mark.parametrize("score", ["optimal-step", "first-order"])
 @pytest.mark.parametrize("budget", [3, 4, 9, 13, 14])
 @pytest.mark.parametrize("seed", range(3))
@@ -64,12 +96,58 @@ def test_block_greedy_is_its_plain_twin(seed, budget, score, library, dtype, mon
     twin = reference.DenseProblem.literal(atoms.astype("float64"), sigma2, budget, 1.0, 0.3)
     ranking = Ranking(ours.terms, score, 1.0)
     solution = greedy_in_blocks(ours, ranking, 8, schedule=schedule)
-    indices, weights = reference.block_greedy(twin, 8, 20, 4, score)
+    indices, weights, history = reference.block_greedy(twin, 8, 20, 4, score)
     assert solution.indices.tolist() == indices.tolist()
     np.testing.assert_allclose(solution.weights, weights, atol=1e-5)
     assert solution.passes == -(-budget // 8)
-    assert len(solution.history) == budget
-    assert solution.history[-1] == pytest.approx(solution.objective)
+    np.testing.assert_allclose(solution.history, history, atol=1e-5)
+
+
+def test_a_pool_over_2048_items_is_solved_in_blocks_as_its_plain_twin(monkeypatch):
+    """The plan that "auto" makes for such a pool, with fits that run to their end."""
+    monkeypatch.setattr(greedy_blocked, "SETTLED", 1e-14)
+    schedule = Schedule(fit_steps=500, last_fit_steps=500)
+    rng = np.random.default_rng(0)
+    atoms, sigma2 = rng.normal(size=(2_100, 5)) + 0.3, rng.random(2_100) / 50
+    ours = Problem.from_atoms(atoms, sigma2, 40, alpha=1.0, beta=0.3)
+    twin = reference.DenseProblem.literal(atoms, sigma2, 40, 1.0, 0.3)
+    ranking = Ranking(ours.terms, "optimal-step", 1.0)
+    assert schedule.plan(ours, "auto", None) == (32, 2_048)
+    solution = greedy_in_blocks(ours, ranking, schedule=schedule)
+    indices, weights, history = reference.block_greedy(twin, 32, 2_048, 8)
+    assert solution.indices.tolist() == indices.tolist()
+    np.testing.assert_allclose(solution.weights, weights, atol=1e-6)
+    np.testing.assert_allclose(solution.history, history, atol=1e-6)
+    # What a user gets: the same picks, for one step more or less of the fits.
+    usual = sabal.Greedy().solve(ours)
+    assert usual.passes == 2
+    exact = sabal.Greedy(refresh=1).solve(ours)
+    assert usual.objective <= exact.objective + 0.01 * abs(exact.objective)
+
+
+@pytest.mark.parametrize(("size", "passes"), [(2_048, 1), (2_049, 2)])
+def test_blocks_begin_above_2048_items(size, passes):
+    atoms = np.random.default_rng(0).normal(size=(size, 3))
+    problem = Problem.from_atoms(atoms, np.ones(size), 33, alpha=1.0, beta=0.3)
+    assert sabal.Greedy().solve(problem).passes == passes
+
+
+def test_a_fit_that_clips_adjusts_the_other_weights():
+    """beta = 0 and dependent atoms: the best weights without a bound are partly negative."""
+    schedule, clipped = Schedule(fit_steps=500, last_fit_steps=500, picks_per_fit=4), 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        atoms = rng.normal(size=(30, 12)) * rng.choice([0.1, 3.0], size=(30, 1))
+        ours = Problem.from_atoms(atoms, rng.random(30), 8, alpha=10.0, beta=1e-3)
+        twin = reference.DenseProblem.literal(atoms, rng.random(30), 8, 10.0, 1e-3)
+        ranking = Ranking(ours.terms, "optimal-step", 1.0)
+        solution = greedy_in_blocks(ours, ranking, 8, schedule=schedule)
+        expected = reference.fitted(twin, solution.indices)[solution.indices]
+        np.testing.assert_allclose(solution.weights, expected, atol=1e-4)
+        part = twin.phi[:, solution.indices]
+        normal = part.T @ part + 1e-3 * np.eye(8)
+        clipped += np.linalg.solve(normal, part.T @ twin.v + 1e-3).min() < 0
+    assert clipped
 
 
 @pytest.mark.parametrize("kind", ["gradient", "posterior"])
@@ -84,6 +162,25 @@ def test_iht_is_algorithm_2(kind, scale, rule, library, dtype):
     np.testing.assert_allclose(
         solution.weights[order], weights[expected_order], atol=1e-4 if dtype == "float32" else 1e-6
     )
+
+
+def test_iht_clips_before_it_debiases():
+    """The printed prox may take items whose s is negative: line 6 gives them weight 0."""
+    below = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        atoms, sigma2 = rng.normal(size=(12, 6)), rng.random(12)
+        ours = Problem.from_atoms(atoms, sigma2, 5, alpha=5.0, beta=0.01)
+        twin = reference.DenseProblem.literal(atoms, sigma2, 5, 5.0, 0.01)
+        point = -twin.line_search(twin.gradient(np.zeros(12)), np.zeros(12)) * twin.gradient(
+            np.zeros(12)
+        )
+        below += np.any(point[reference.prox(point, twin.bonus, 1.0, 5, "appendix")] < 0)
+        solution = sabal.ProximalIHT(prox="appendix", iterations=1).solve(ours)
+        indices, weights = reference.iht(twin, "appendix", iterations=1)
+        assert solution.indices.tolist() == indices.tolist()
+        np.testing.assert_allclose(solution.weights, weights, atol=1e-9)
+    assert below
 
 
 @pytest.mark.parametrize("solver", [sabal.Greedy(), sabal.Greedy(refresh=2), sabal.ProximalIHT()])

@@ -119,6 +119,32 @@ def test_what_is_uncovered_bounds_the_representation_error(seed, radius, budget)
     assert error <= 2.0 * mass.sum() ** 2 * (1.0 - found.after) + 1e-6
 
 
+@pytest.mark.parametrize("labelled", [0, 12])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_bound_of_method_5_holds_for_what_a_user_gets(seed, labelled):
+    """Everything by hand but the batch and the radius: kernel, nearest, weights, both sides."""
+    rng = np.random.default_rng(seed)
+    features, probs = rng.normal(size=(150, 4)) * [1, 3, 1, 0.2], rng.dirichlet([1, 1, 1], 150)
+    labeled = rng.normal(size=(labelled, 4)) if labelled else None
+    batch = sabal.select(
+        15, features=features, probs=probs, labeled_features=labeled, random_state=seed
+    )
+    two = np.sort(probs, axis=1)[:, -2:]
+    u = 1.0 - (two[:, 1] - two[:, 0])
+    near = features[batch.indices]
+    near = near if labeled is None else np.concatenate([near, labeled])
+    k = reference.kernel(features, near, batch.evidence["radius"])
+    represented_by = k.argmax(axis=1)
+    w = np.bincount(represented_by, weights=u, minlength=len(near))
+    everything = np.concatenate([features, near])
+    signed = np.concatenate([u, -w])
+    gram = reference.kernel(everything, everything, batch.evidence["radius"])
+    uncovered = u @ (1.0 - k.max(axis=1))
+    assert signed @ gram @ signed <= 2.0 * u.sum() * uncovered + 1e-9
+    assert batch.evidence["objective"] == pytest.approx(uncovered / u.sum(), abs=1e-6)
+    np.testing.assert_allclose(batch.weights, w[:15] / w[:15].mean(), rtol=1e-5)
+
+
 def test_single_precision_finds_a_batch_as_good():
     points, mass, labeled = points_of(1, n=300, d=8)
     double = cover_of(points, mass, labeled, 2.0).greedy(30)

@@ -418,11 +418,3 @@ def test_bad_input_is_a_sabal_error(case):
     arguments, message = CASES[case]
     with pytest.raises(sabal.SabalError, match=message):
         sabal.select(3, **arguments)
-
-
-def test_pools_in_files_and_on_clusters_say_that_they_know_no_other_loss(tmp_path):
-    path = tmp_path / "pool.npz"
-    np.savez(path, features=F)
-    for engine in ("local", "ray"):
-        with pytest.raises(sabal.SabalError, match=r"an argument of sabal\.select"):
-            sabal.select_pool(path, 3, loss="sigmoid", engine=engine)

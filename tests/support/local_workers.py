@@ -28,8 +28,8 @@ class LocalWorkers:
     forgetful: every question finds a shard that has just been read, as if the last one had died.
     """
 
-    def __init__(self, source, workers, forgetful=False):
-        self.sources = shard_sources(source)
+    def __init__(self, source, workers, forgetful=False, loss="softmax"):
+        self.sources = shard_sources(source, loss=loss)
         self.ranges = row_ranges(self.sources.size, workers)
         self.forgetful = forgetful
         self.shards = [None] * len(self.ranges)

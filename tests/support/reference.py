@@ -149,8 +149,11 @@ def greedy(problem: DenseProblem, score="optimal-step", tau=1.0):
 
 
 def block_greedy(problem: DenseProblem, picks, candidates, picks_per_fit, score="optimal-step"):
-    """Greedy in blocks: candidates by two rankings, weights of a block, then all of them."""
-    w, support = np.zeros(problem.n), []
+    """Greedy in blocks: candidates by two rankings, weights of a block, then all of them.
+
+    Returns the batch, its weights, and the objective after every pick.
+    """
+    w, support, history = np.zeros(problem.n), [], []
     standing = standing_scores(problem, score)
     while len(support) < problem.budget:
         values = greedy_scores(problem, w, score)
@@ -170,9 +173,11 @@ def block_greedy(problem: DenseProblem, picks, candidates, picks_per_fit, score=
                 unit[best] = 1.0
                 w = problem.debias(w - problem.line_search(unit, w) * unit, block)
                 w = np.maximum(w, 0.0)
+                history.append(problem.objective(support, w[support]))
             w = fitted(problem, support)
+            history[-1] = problem.objective(support, w[support])
             left -= len(block)
-    return np.array(support), w[support]
+    return np.array(support), w[support], history
 
 
 def standing_scores(problem: DenseProblem, score: str):

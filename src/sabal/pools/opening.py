@@ -45,7 +45,8 @@ def open_pool(
         from sabal.pools.ray.opening_on_ray import open_on_ray
 
         with open_on_ray(
-            _for_cluster(source, columns, loss),
+            _for_cluster(source, columns),
+            loss=loss,
             memory=memory,
             scratch=scratch,
             labeled_features=labeled_features,
@@ -111,10 +112,8 @@ def _read_path(
     return read_remote(url, memory=memory, scratch=scratch, columns=columns, loss=loss)
 
 
-def _for_cluster(source: PoolLike, columns: Columns | None, loss: str) -> PoolLike:
+def _for_cluster(source: PoolLike, columns: Columns | None) -> PoolLike:
     """Return what workers can read: a table as arrays of this process."""
-    if loss != "softmax":
-        raise InputError("loss='softmax' on a cluster", repr(loss), "leave out engine='ray'")
     if is_table(source):
         return table_arrays(source, columns)
     if columns is not None:

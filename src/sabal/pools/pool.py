@@ -644,6 +644,11 @@ def arrays_at(shard: Shard, rows: np.ndarray, names: Sequence[str]) -> dict[str,
     }
 
 
+def unit_of_dispersion(shard: Shard) -> float:
+    """Return the unit of a shard's dispersion (see `Prediction.unit`)."""
+    return shard.pool.prediction_type.unit(shard.pool.prediction.dispersion)
+
+
 def most_uncertain(shard: Shard, kind: str | None, count: int) -> TopRows:
     """Return the most uncertain rows."""
     return TopRows.of(shard.pool.uncertainty(kind), count, shard.start)

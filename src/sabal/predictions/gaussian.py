@@ -6,12 +6,20 @@ uncertainty, for instance of an ensemble, a Gaussian process or a variance head.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from sabal.core.arrays import Array, as_array, namespace, row_chunks, to_float64_numpy
+from sabal.core.arrays import (
+    Array,
+    as_array,
+    namespace,
+    row_chunks,
+    segments_of,
+    to_float64_numpy,
+)
 from sabal.core.checks import LARGEST_SQUARE, check_features, ends
 from sabal.core.rows import derived
 from sabal.errors import InputError
@@ -20,18 +28,55 @@ from sabal.predictions.prediction import Check, Prediction, UncertaintyScore
 from sabal.predictions.uncertainty import per_item
 
 
-def predictive_variance(variances_NO: Array) -> np.ndarray:
-    """Return the sum over the outputs of s2_jo / mean_i s2_io, which does not depend on units."""
+@dataclass(frozen=True)
+class VarianceUnits:
+    """Of each output, the largest variance in a pool, and the mean as a share of it."""
+
+    largest_O: np.ndarray
+    mean_O: np.ndarray
+
+    @classmethod
+    def of(cls, variances_NO: Array) -> VarianceUnits:
+        """Return the units of a pool in one piece."""
+        n = variances_NO.shape[0]
+        largest_O = largest_variances(variances_NO)
+        return cls.from_sums(largest_O, variance_sums(variances_NO, largest_O, segments_of(n)), n)
+
+    @classmethod
+    def from_sums(cls, largest_O: np.ndarray, sums_SO: np.ndarray, size: int) -> VarianceUnits:
+        """Return the units from the sums of all segments of a pool."""
+        sum_O = sums_SO.sum(axis=0)
+        return cls(largest_O, np.where(sum_O > 0, sum_O / size, 1.0))
+
+
+def largest_variances(variances_NO: Array) -> np.ndarray:
+    """Return the largest variance of each output."""
     n, outputs = variances_NO.shape
-    largest_O, sum_O = np.zeros(outputs), np.zeros(outputs)
+    largest_O = np.zeros(outputs)
     for rows in row_chunks(n, 8 * outputs):
         largest_O = np.maximum(largest_O, to_float64_numpy(variances_NO[rows]).max(axis=0))
+    return largest_O
+
+
+def variance_sums(
+    variances_NO: Array, largest_O: np.ndarray, segments: Sequence[slice]
+) -> np.ndarray:
+    """Return the sums of s2_jo / largest_o by segment, so that they do not depend on shards."""
     # Outputs without variance are ignored. Dividing by the largest first avoids overflow.
-    largest_O[largest_O == 0] = 1.0
-    for rows in row_chunks(n, 8 * outputs):
-        sum_O += (to_float64_numpy(variances_NO[rows]) / largest_O).sum(axis=0)
-    mean_O = np.where(sum_O > 0, sum_O / n, 1.0)
-    return per_item(lambda s2_NO: np.sum(s2_NO / largest_O / mean_O, axis=1), variances_NO)
+    unit_O = np.where(largest_O > 0, largest_O, 1.0)
+    sums_SO = np.zeros((len(segments), largest_O.size))
+    for sum_O, part in zip(sums_SO, segments, strict=True):
+        for rows in row_chunks(part.stop - part.start, 8 * largest_O.size):
+            s2_NO = to_float64_numpy(variances_NO[part.start + rows.start : part.start + rows.stop])
+            sum_O += (s2_NO / unit_O).sum(axis=0)
+    return sums_SO
+
+
+def predictive_variance(variances_NO: Array, units: VarianceUnits | None = None) -> np.ndarray:
+    """Return the sum over the outputs of s2_jo / mean_i s2_io, which does not depend on units."""
+    units = units or VarianceUnits.of(variances_NO)
+    unit_O = np.where(units.largest_O > 0, units.largest_O, 1.0)
+    return per_item(lambda s2_NO: np.sum(s2_NO / unit_O / units.mean_O, axis=1), variances_NO)
 
 
 def check_means(value: Any, name: str) -> Array:
@@ -71,6 +116,14 @@ class Gaussian(Prediction):
     }
     default_uncertainty: ClassVar[str] = "predictive-variance"
     bounded: ClassVar[bool] = False
+    units: VarianceUnits | None = None
+    """The units of the whole pool, where this is a shard of one."""
+
+    def compute_uncertainty(self, kind: str) -> np.ndarray:
+        """Compute an uncertainty score, in the units of the whole pool."""
+        if kind == "predictive-variance" and self.units is not None:
+            return predictive_variance(self.dispersion, self.units)
+        return super().compute_uncertainty(kind)
 
     @staticmethod
     def variance(dispersion_NC: np.ndarray) -> np.ndarray:
@@ -105,10 +158,10 @@ class Gaussian(Prediction):
 
     @classmethod
     def unit(cls, dispersion_NC: Array) -> float:
-        """Return the largest variance, as the range of float32 is small."""
+        """Return the largest variance, as the range of float32 is small; 0 without any."""
         xp = namespace(dispersion_NC)
         chunks = row_chunks(dispersion_NC.shape[0], 8 * dispersion_NC.shape[1])
-        return max(float(xp.max(dispersion_NC[rows])) for rows in chunks) or 1.0
+        return max(float(xp.max(dispersion_NC[rows])) for rows in chunks)
 
 
 def _columns(value: Any, name: str) -> Array:

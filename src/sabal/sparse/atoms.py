@@ -219,7 +219,7 @@ def curvature_atoms(
     like = _float32(features_ND[:0])
     u, v, uv = (to_backend_of(d, like) for d in (draws.u_CM, draws.v_CM, draws.u_CM * draws.v_CM))
     s, t = to_backend_of(draws.s_DM, like), to_backend_of(draws.t_DM, like)
-    dispersion_unit = kind.unit(dispersion_NC)
+    dispersion_unit = draws.dispersion_unit
     # For features beyond the range of float32, the constant of the bias is negligible.
     constant = bias and unit < float(np.finfo(np.float32).max)
 

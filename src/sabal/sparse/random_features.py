@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sabal.core.checks import check_square
-from sabal.pools.pool import Pool, coordinate_norm_sums, float64_rows
+from sabal.pools.pool import Pool, coordinate_norm_sums, float64_rows, unit_of_dispersion
 
 MAX_SAMPLE = 1024  # the maximum number of items for the median distance and the centre
 
@@ -21,13 +21,17 @@ ROUNDED_SHARE = 0.01  # the share of rounding errors in distances above which a 
 
 @dataclass(frozen=True)
 class CurvatureDraws:
-    """Gaussian u, u' (classes) and s, s' (features); `unit` is the features' root mean square."""
+    """Gaussian u, u' (classes) and s, s' (features), and the units of features and dispersion.
+
+    `unit` is the features' root mean square, `dispersion_unit` that of `Prediction.unit`.
+    """
 
     u_CM: np.ndarray
     v_CM: np.ndarray
     s_DM: np.ndarray
     t_DM: np.ndarray
     unit: float
+    dispersion_unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,8 @@ def draw_curvature(pool: Pool, width: int, bias: bool, rng: np.random.Generator)
     dimensions = float64_rows(pool, np.arange(1)).shape[1]
     u_CM, v_CM = rng.standard_normal((2, pool.classes, width))
     s_DM, t_DM = rng.standard_normal((2, dimensions + bias, width))
-    return CurvatureDraws(u_CM, v_CM, s_DM, t_DM, unit)
+    dispersion_unit = max(pool.map(unit_of_dispersion)) or 1.0
+    return CurvatureDraws(u_CM, v_CM, s_DM, t_DM, unit, dispersion_unit)
 
 
 def draw_kernel(pool: Pool, width: int, rng: np.random.Generator) -> KernelDraws:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sabal.core.arrays import to_numpy
 from sabal.core.checks import check_whole
+from sabal.core.memory import parse_bytes
 from sabal.pools.pool import Part
 from sabal.pools.ray.ray_pool import RayPool
 from sabal.pools.ray.ray_workers import RayWorkers
@@ -21,6 +22,7 @@ from sabal.pools.ray.shards import max_workers
 def open_on_ray(
     source: Any,
     *,
+    loss: str = "softmax",
     memory: int | str | None = None,
     scratch: str | Path | None = None,
     labeled_features: Part = None,
@@ -34,10 +36,11 @@ def open_on_ray(
         check_whole(workers, "workers")
     given = labeled_features() if callable(labeled_features) else labeled_features
     labeled = None if given is None else to_numpy(given)
-    sources = shard_sources(source, memory, scratch)
+    sources = shard_sources(source, memory, scratch, loss)
     limit = max_workers(sources.size)
     wanted = None if workers is None else min(workers, limit)
     with session(address, cpus=(wanted or 1) * threads):
         count = wanted or max(1, min(cpus_of_cluster() // threads, limit))
-        with RayWorkers(sources, count, threads) as held:
+        granted = None if memory is None else parse_bytes(memory)
+        with RayWorkers(sources, count, threads, granted) as held:
             yield RayPool(held, labeled, threads)

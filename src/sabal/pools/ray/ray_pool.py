@@ -18,7 +18,8 @@ from sabal.errors import InputError
 from sabal.pools.pool import FILE_ARRAYS, ArrayPool, Pool, Question, Shard, arrays_at
 from sabal.pools.ray.id_keys import keys_of, refuse_repeated
 from sabal.pools.ray.shards import RowsByShard, Workers
-from sabal.predictions import Prediction, Softmax
+from sabal.predictions import Gaussian, Prediction
+from sabal.predictions.gaussian import VarianceUnits, largest_variances, variance_sums
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Description:
     has: frozenset[str]
     classes: int
     ids: str
+    prediction_type: type[Prediction]
 
 
 class RayPool(Pool):
@@ -64,12 +66,25 @@ class RayPool(Pool):
         self._threads = threads
         self.size = workers.ranges[-1][1]
         self._description = _agreed(workers)
+        self._units = self._find_units()
         self._check_labeled()
         if self._description.ids and len(workers.ranges) > 1:
             suspects = workers.suspects()
             if suspects.size:
                 refuse_repeated(workers.ask(ids_with_keys, suspects))
         self.ids = _RayIds(self)
+
+    def _find_units(self) -> VarianceUnits | None:
+        """Return the units of variances, which depend on all of them."""
+        if not (self.prediction_type is Gaussian and self.has("probs")):
+            return None
+        largest_O = np.max(self._workers.ask(largest_variances_of), axis=0)
+        sums_SO = np.concatenate(self._workers.ask(variance_sums_of, largest_O))
+        return VarianceUnits.from_sums(largest_O, sums_SO, self.size)
+
+    def _in_units(self, question: Question) -> Question:
+        """Return the question in the units of the whole pool, where there are any."""
+        return question if self._units is None else InUnits(question, self._units)
 
     def _check_labeled(self) -> None:
         """Check given labelled features in the same way as `ArrayPool`."""
@@ -81,8 +96,8 @@ class RayPool(Pool):
 
     @property
     def prediction_type(self) -> type[Prediction]:
-        """The type of the prediction; pool files support softmax only."""
-        return Softmax
+        """The type of the prediction."""
+        return self._description.prediction_type
 
     @property
     def classes(self) -> int:
@@ -107,22 +122,29 @@ class RayPool(Pool):
 
     def map(self, question: Question, *args: Any) -> list[Any]:
         """Return the answer of every shard, in row order."""
-        return self._workers.ask(question, *args)
+        return self._workers.ask(self._in_units(question), *args)
 
     def map_rows(self, question: Question, rows: np.ndarray, *args: Any) -> Any:
         """Return the answers of the shards for their rows, in the order of `rows`."""
         wanted = RowsByShard(self._workers, rows)
+        question = self._in_units(question)
         return wanted.join(self._workers.ask_each(question, wanted.args(*args)))
 
     def take(self, rows: np.ndarray) -> ArrayPool:
         """Return a pool of some of the items, in this process."""
         arrays = self.map_rows(arrays_at, rows, self.given())
-        return ArrayPool(**arrays, ids=self.ids[rows].tolist())
+        return ArrayPool(**arrays, ids=self.ids[rows].tolist(), loss=self.prediction_type.loss)
 
     def rows_here(self, rows: np.ndarray) -> tuple[ArrayPool, np.ndarray]:
         """Return a pool with the features and the predictions of `rows`."""
         names = [name for name in ("features", "probs") if self.has(name)]
-        return ArrayPool(**self.map_rows(arrays_at, rows, names)), np.arange(rows.size)
+        if self._units is not None:
+            names = self.given()
+        arrays = self.map_rows(arrays_at, rows, names)
+        pool = ArrayPool(**arrays, loss=self.prediction_type.loss)
+        if isinstance(pool.prediction, Gaussian):
+            pool.prediction.units = self._units
+        return pool, np.arange(rows.size)
 
     def share(self, value: Any) -> Any:
         """Return a reference to a `value` used by many questions."""
@@ -197,7 +219,37 @@ def describe(shard: Shard) -> Description:
         has=frozenset(name for name in (*FILE_ARRAYS, "labeled_features") if pool.has(name)),
         classes=pool.classes,
         ids="" if shard.ids is None else np.asarray(shard.ids[:1]).dtype.kind,
+        prediction_type=pool.prediction_type,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """A question to a shard whose variances are in the units of the whole pool."""
+
+    question: Question
+    units: VarianceUnits
+
+    @property
+    def __name__(self) -> str:
+        """The name of the question, by which traffic is counted."""
+        return self.question.__name__
+
+    def __call__(self, shard: Shard, *args: Any) -> Any:
+        """Return the answer of the shard."""
+        if isinstance(shard.pool.prediction, Gaussian):
+            shard.pool.prediction.units = self.units
+        return self.question(shard, *args)
+
+
+def largest_variances_of(shard: Shard) -> np.ndarray:
+    """Return the largest variance of each output in a shard."""
+    return largest_variances(shard.pool.variances)
+
+
+def variance_sums_of(shard: Shard, largest_O: np.ndarray) -> np.ndarray:
+    """Return the sums of variances in each segment of a shard."""
+    return variance_sums(shard.pool.variances, largest_O, shard.segments)
 
 
 def ids_at(shard: Shard, rows: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sabal.errors import ClusterError, SabalError
+from sabal.errors import ClusterError, SabalError, warn
 from sabal.pools.pool import Question
 from sabal.pools.ray.actor import ShardActor, SharedArgument
 from sabal.pools.ray.session import cpus_of_cluster, ray_module, reason_of
@@ -23,6 +23,10 @@ from sabal.pools.ray.shards import row_ranges
 
 MAX_DEATHS = 3  # the maximum number of consecutive worker failures on one question
 START_SECONDS = 300.0  # seconds to wait for a worker to be scheduled
+WAITING = (
+    "the cluster has not yet the {} CPUs of {} workers, but {}: waiting for more, at most {:.0f} "
+    "seconds"
+)
 INLINE_BYTES = 64 * 2**10  # larger arguments are put into the object store once for all workers
 
 PASSES = (
@@ -64,31 +68,37 @@ class RayWorkers:
         The maximum number of workers.
     threads : int
         BLAS threads, and CPUs, of each worker.
+    memory : int, optional
+        Bytes that each worker may take, which are reserved on its machine.
     """
 
-    def __init__(self, sources: ShardSources, workers: int, threads: int = 1) -> None:
+    def __init__(
+        self, sources: ShardSources, workers: int, threads: int = 1, memory: int | None = None
+    ) -> None:
         self._ray = ray_module()
         self._lost = _losses(self._ray)
         self.ranges: Sequence[tuple[int, int]] = row_ranges(sources.size, workers)
         needed, there = len(self.ranges) * threads, cpus_of_cluster()
         if needed > there:
-            raise ClusterError(
-                f"a cluster with {needed} CPUs for {len(self.ranges)} workers",
-                str(there),
-                "ask for fewer workers",
-            )
+            warn(WAITING.format(needed, len(self.ranges), there, START_SECONDS))
         self.traffic = Traffic()
         self.replaced = 0
         self._closed = False
         self._size = sources.size
-        self._kind = self._ray.remote(num_cpus=threads, scheduling_strategy="SPREAD")(ShardActor)
-        self._threads = threads
+        self._kind = self._ray.remote(
+            num_cpus=threads, memory=memory, scheduling_strategy="SPREAD"
+        )(ShardActor)
+        self._threads, self._memory = threads, memory
         # The references are kept so that a replacement can read its rows.
         self._sources = [self._stored(sources.of(*rows)) for rows in self.ranges]
         self._workers = [self._new(k) for k in range(len(self.ranges))]
 
     def __enter__(self) -> RayWorkers:
-        self._await(self._workers)
+        try:
+            self._await(self._workers)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -202,10 +212,12 @@ class RayWorkers:
         try:
             self._ray.get([worker.process.remote() for worker in workers], timeout=START_SECONDS)
         except self._ray.exceptions.GetTimeoutError:
+            share = "" if self._memory is None else f" and {self._memory / 2**20:,.0f} MiB"
             raise ClusterError(
-                f"room for {len(workers)} more workers on the cluster",
-                f"none in {START_SECONDS:.0f} seconds",
-                "ask for fewer workers, or wait until others have finished",
+                f"room for {len(workers)} more workers of {self._threads} CPUs{share} each",
+                f"not enough in {START_SECONDS:.0f} seconds on a cluster of {cpus_of_cluster()} "
+                "CPUs",
+                "ask for fewer workers or less memory, or wait until others have finished",
             ) from None
         except self._ray.exceptions.RayError as error:
             raise ClusterError(

@@ -58,21 +58,22 @@ class FileRows:
     stop: int
     memory: int | None
     scratch: str | None
+    loss: str = "softmax"
 
     def read(self) -> Contents:
         """Read the rows."""
+        options: dict[str, Any] = {
+            "memory": self.memory, "scratch": self.scratch, "loss": self.loss,
+        }  # fmt: skip
         if is_url(self.path):
-            return read_remote(
-                self.path, self.start, self.stop, memory=self.memory, scratch=self.scratch
-            )
+            return read_remote(self.path, self.start, self.stop, **options)
         if not Path(self.path).exists():
             raise FileError(
                 f"the pool {self.path} on every machine of the cluster",
                 f"nothing there on {socket.gethostname()}",
                 "put it where all machines can read it, or pass a URL such as s3://bucket/pool",
             )
-        rows = (self.start, self.stop)
-        return read_pool(self.path, memory=self.memory, scratch=self.scratch, rows=rows)
+        return read_pool(self.path, rows=(self.start, self.stop), **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,32 +83,35 @@ class ArrayRows:
     start: int
     stop: int
     arrays: dict[str, Any]
+    loss: str = "softmax"
 
     def read(self) -> Contents:
         """Return the rows."""
-        return contents_of(self.arrays, list(self.arrays))
+        return contents_of(self.arrays, list(self.arrays), loss=self.loss)
 
 
 class FileSources:
     """Sources for a pool in files."""
 
-    def __init__(self, path: str, memory: int | None, scratch: str | None) -> None:
+    def __init__(self, path: str, memory: int | None, scratch: str | None, loss: str) -> None:
         # A worker may be in another folder.
         self._path = path if is_url(path) else os.path.abspath(path)
         self._memory = memory
         self._scratch = scratch
+        self._loss = loss
         self.size = remote_size(path) if is_url(path) else pool_size(path)
 
     def of(self, start: int, stop: int) -> FileRows:
         """Return the source of rows `start` to `stop`."""
-        return FileRows(self._path, start, stop, self._memory, self._scratch)
+        return FileRows(self._path, start, stop, self._memory, self._scratch, self._loss)
 
 
 class ArraySources:
     """Sources for arrays of any library in the driver's memory; shards get NumPy arrays."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
+    def __init__(self, arrays: Mapping[str, Array], loss: str) -> None:
         self._arrays: dict[str, Any] = {}
+        self._loss = loss
         for name, value in arrays.items():
             if name not in ("id", "ids", *FILE_ARRAYS):
                 raise UnknownNameError(
@@ -132,16 +136,20 @@ class ArraySources:
 
     def of(self, start: int, stop: int) -> ArrayRows:
         """Return the source of rows `start` to `stop`."""
-        return ArrayRows(start, stop, {k: array[start:stop] for k, array in self._arrays.items()})
+        rows = {k: array[start:stop] for k, array in self._arrays.items()}
+        return ArrayRows(start, stop, rows, self._loss)
 
 
 def shard_sources(
-    source: PoolSource, memory: int | str | None = None, scratch: str | Path | None = None
+    source: PoolSource,
+    memory: int | str | None = None,
+    scratch: str | Path | None = None,
+    loss: str = "softmax",
 ) -> ShardSources:
     """Return the sources of a pool of any kind."""
     granted = None if memory is None else parse_bytes(memory)
     if isinstance(source, Mapping):
-        return ArraySources(source)
+        return ArraySources(source, loss)
     if not isinstance(source, str | Path):
         raise InputError(
             "a pool as a path, a URL or a dict of arrays",
@@ -150,4 +158,4 @@ def shard_sources(
         )
     # Each worker writes to the scratch folder of its own machine.
     folder = None if scratch is None else os.path.abspath(scratch)
-    return FileSources(os.fspath(source), granted, folder)
+    return FileSources(os.fspath(source), granted, folder, loss)
