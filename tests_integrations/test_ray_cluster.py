@@ -9,11 +9,11 @@ import warnings
 import numpy as np
 import pytest
 import ray
-from makers import make_pool
 from ray.cluster_utils import Cluster
 from threadpoolctl import threadpool_limits
 
 import sabal
+from makers import make_pool
 from sabal.errors import ClusterError
 from sabal.pools.ray import RayPool
 from sabal.pools.ray.ray_workers import RayWorkers
@@ -77,11 +77,7 @@ OPTIONS = {
 
 def node_of(worker):
     """The node that a worker runs on, by its id."""
-    return ray.get(worker.__ray_call__.remote(_node_id))
-
-
-def _node_id(actor):
-    return ray.get_runtime_context().get_node_id()
+    return ray.get(worker.__ray_call__.remote(lambda _: ray.get_runtime_context().get_node_id()))
 
 
 def same(found, expected, what):
