@@ -57,6 +57,10 @@ class ClusterError(SabalError):
     """A cluster that cannot be reached, or that fails."""
 
 
+class ServerError(SabalError):
+    """A server that cannot be reached, or that fails."""
+
+
 class SabalWarning(UserWarning):
     """The result is valid, but may not be what the caller hopes for."""
 

@@ -26,7 +26,7 @@ def export_bytes(
     again gives the same bytes. `media_url` makes the path of an image its address in Label Studio.
     """
     check_format(format)
-    rows = _open_rows(store) if batch else _answer_rows(store)
+    rows = open_rows(store) if batch else _answer_rows(store)
     if format == "label-studio":
         return write_tasks(rows, media_url)
     return WRITERS[format](rows, BATCH_COLUMNS if batch else COLUMNS)
@@ -58,29 +58,38 @@ def _answer_rows(store: Store) -> list[RowValues]:
     return _with_content(store, rows)
 
 
-def _open_rows(store: Store) -> list[RowValues]:
+def open_rows(store: Store) -> list[RowValues]:
     """Return the open items of all batches in the order chosen."""
     wanted = store.settings.overlap
     return [
-        {
-            "id": item.item,
-            "round": item.round,
-            "weight": item.weight,
-            "action": None,
-            "role": item.role,
-            "split": SPLITS[item.role],
-            "rank": item.rank,
-            "kind": item.kind,
-            "content": item.content,
-        }
-        for item in _batches(store, first=0)
+        _open_row(item, len(batch))
+        for batch in _batches(store, first=0)
+        for item in batch
         if len(item.answered_by) < wanted
     ]
 
 
+def _open_row(item: BatchItem, size: int) -> RowValues:
+    return {
+        "id": item.item,
+        "round": item.round,
+        "weight": item.weight,
+        "action": None,
+        "role": item.role,
+        "split": SPLITS[item.role],
+        "rank": item.rank,
+        "kind": item.kind,
+        "content": item.content,
+        # The first of its batch has priority 1, and the last one 1 / size.
+        "priority": (size - item.rank + 1) / size,
+        # Whoever sees a prediction tends to agree: the labels that measure the model get none.
+        "guess": None if item.role == CHECK else item.why.get("guess"),
+    }
+
+
 def _with_content(store: Store, rows: list[RowValues]) -> list[RowValues]:
     """Add the content of the items to rows of answers."""
-    items = {item.item: item for item in _batches(store, first=IMPORTED)}
+    items = {item.item: item for batch in _batches(store, first=IMPORTED) for item in batch}
     return [
         {
             **row,
@@ -94,7 +103,5 @@ def _with_content(store: Store, rows: list[RowValues]) -> list[RowValues]:
     ]
 
 
-def _batches(store: Store, first: int) -> Iterator[BatchItem]:
-    for each in store.rounds():
-        if each.number >= first:
-            yield from store.batch(each.number)
+def _batches(store: Store, first: int) -> Iterator[list[BatchItem]]:
+    return (store.batch(each.number) for each in store.rounds() if each.number >= first)

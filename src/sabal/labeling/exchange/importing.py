@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,25 +35,33 @@ def import_file(store: Store, path: str | Path, format: str | None = None) -> Im
     reader = READERS[format_of(source) if format is None else check_format(format)]
     found = reader(_bytes(source), str(source))
     answers = list(_answers(found, store.known_classes))
-    # Of two answers of one person to one item the later one is current, wherever it is.
-    answers.sort(key=lambda answer: (answer.time is None, answer.time or ""))
-    report = store.import_labels(answers)
-    return replace(report, waiting=len(found) - len(answers))
+    return replace(import_answers(store, answers), waiting=len(found) - len(answers))
+
+
+def import_answers(store: Store, answers: Iterable[ImportedLabel]) -> ImportReport:
+    """Add answers; of two of one person to one item the later one is current, wherever it is."""
+    by_time = sorted(answers, key=lambda answer: (answer.time is None, answer.time or ""))
+    return store.import_labels(by_time)
 
 
 def _answers(rows: Iterable[FileRow], classes: Iterable[str]) -> Iterable[ImportedLabel]:
     known = tuple(dict.fromkeys(classes))
     for found in rows:
-        answer = answer_in(found)
-        if answer is None:
-            continue
-        if answer.label is not None and answer.label not in known:
-            raise UnknownNameError(
-                f"a class out of {', '.join(known)} in {found.where}",
-                repr(answer.label),
-                did_you_mean(answer.label, known, "correct the file, or the classes"),
-            )
-        yield answer
+        answer = checked_answer(found, known)
+        if answer is not None:
+            yield answer
+
+
+def checked_answer(found: FileRow, known: Collection[str]) -> ImportedLabel | None:
+    """Return the answer in a row, whose class must be `known`; None if it has none yet."""
+    answer = answer_in(found)
+    if answer is not None and answer.label is not None and answer.label not in known:
+        raise UnknownNameError(
+            f"a class out of {', '.join(known)} in {found.where}",
+            repr(answer.label),
+            did_you_mean(answer.label, known, "correct the file, or the classes"),
+        )
+    return answer
 
 
 def _bytes(source: Path) -> bytes:

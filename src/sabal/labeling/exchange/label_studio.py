@@ -3,12 +3,16 @@
 The data of a task has the id of its item (`sabal_id`), its round, rank, weight and role beside the
 content; Label Studio keeps data as it is. The annotator and the time of an answer are in its
 annotation under `sabal`: Label Studio accepts only annotators of its own, but ignores this key.
+
+An open item has its priority in its batch (`sabal_priority`, at most 1) as well, and a prediction:
+what the model says of it.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 from xml.sax.saxutils import quoteattr  # nosec B406  # writes XML, and reads none
@@ -26,11 +30,28 @@ OWN_KEYS = (
     "decides",
 )  # the keys under `sabal` in an exported annotation
 
+MODEL = "sabal"  # one name for the predictions of all rounds: Label Studio shows those of one only
+
+
+@dataclass(frozen=True)
+class Interface:
+    """The names in a labelling interface: of the choices, of what is shown, and of its data."""
+
+    control: str
+    target: str
+    key: str
+
+
+def own_interface(kind: str) -> Interface:
+    """Return the names in the labelling interface that `label_config` makes."""
+    shown = "image" if kind == "image" else "text"
+    return Interface(CONTROL, shown, shown)
+
 
 def label_config(classes: Sequence[str], kind: str) -> str:
     """Return Label Studio's labelling interface for the tasks: a choice of one class."""
     shown = "Image" if kind == "image" else "Text"
-    target = _object_name(kind)
+    target = own_interface(kind).target
     choices = "\n".join(f"    <Choice value={quoteattr(name)}/>" for name in classes)
     return (
         "<View>\n"
@@ -43,13 +64,21 @@ def label_config(classes: Sequence[str], kind: str) -> str:
 
 
 def write_tasks(rows: Sequence[RowValues], media_url: str = LOCAL_FILES) -> bytes:
+    """Return the tasks of `make_tasks` as a file."""
+    return json.dumps(make_tasks(rows, media_url), ensure_ascii=False, indent=1).encode()
+
+
+def make_tasks(
+    rows: Sequence[RowValues], media_url: str = LOCAL_FILES, interface: Interface | None = None
+) -> list[dict[str, Any]]:
     """Return a task per item, in the order of first appearance, with an annotation per answer."""
     tasks: dict[str, dict[str, Any]] = {}
     for row in rows:
-        task = tasks.setdefault(row["id"], {"data": _data(row, media_url), "annotations": []})
+        names = interface or own_interface(row["kind"])
+        task = tasks.setdefault(row["id"], _task(row, media_url, names))
         if row["action"] is not None:
-            task["annotations"].append(_annotation(row))
-    return json.dumps(list(tasks.values()), ensure_ascii=False, indent=1).encode()
+            task["annotations"].append(_annotation(row, names))
+    return list(tasks.values())
 
 
 def read_tasks(data: bytes, source: str) -> list[FileRow]:
@@ -60,11 +89,12 @@ def read_tasks(data: bytes, source: str) -> list[FileRow]:
     return [
         found
         for number, task in enumerate(tasks, 1)
-        for found in _rows_of_task(task, number, source)
+        for found in rows_of_task(task, number, source)
     ]
 
 
-def _rows_of_task(task: Any, number: int, source: str) -> Iterator[FileRow]:
+def rows_of_task(task: Any, number: int, source: str, control: str = CONTROL) -> Iterator[FileRow]:
+    """Yield the annotations of a task as rows; a task without any is a row without an answer."""
     where = f"task {number} of {source}"
     if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
         raise _not_tasks(where, "something else")
@@ -83,20 +113,20 @@ def _rows_of_task(task: Any, number: int, source: str) -> Iterator[FileRow]:
         yield FileRow({**shared, "label": None}, where)
     for annotation in annotations:
         cancelled = bool(annotation.get("was_cancelled"))
-        label = None if cancelled else _choice(annotation, where)
+        label = None if cancelled else _choice(annotation, where, control)
         action = "skip" if cancelled else "label" if label is not None else None
         yield FileRow(
             {**shared, "label": label, "action": action, **_annotator_and_time(annotation)}, where
         )
 
 
-def _choice(annotation: dict[str, Any], where: str) -> Any:
+def _choice(annotation: dict[str, Any], where: str, control: str) -> Any:
     """Return the class that was chosen; None if none was."""
     result = annotation.get("result")
     if not isinstance(result, list) or not all(isinstance(part, dict) for part in result):
         raise _not_tasks(where, "an annotation whose result is no list of objects")
     parts = [part for part in result if part.get("type") == "choices"]
-    own = [part for part in parts if part.get("from_name") == CONTROL] or parts
+    own = [part for part in parts if part.get("from_name") == control] or parts
     values = [part.get("value") for part in own]
     if not all(isinstance(v, dict) and isinstance(v.get("choices"), list) for v in values):
         raise _not_tasks(where, "choices without a list of them")
@@ -119,28 +149,36 @@ def _annotator_and_time(annotation: dict[str, Any]) -> RowValues:
     return {"annotator": name, "time": annotation.get("updated_at") or annotation.get("created_at")}
 
 
-def _data(row: RowValues, media_url: str) -> dict[str, Any]:
+def _task(row: RowValues, media_url: str, names: Interface) -> dict[str, Any]:
+    task: dict[str, Any] = {"data": _data(row, media_url, names.key), "annotations": []}
+    if guess := row.get("guess"):
+        prediction = {
+            "model_version": MODEL,
+            "score": guess["probability"],
+            "result": [_chosen(guess["label"], names)],
+        }
+        task["predictions"] = [prediction]
+    return task
+
+
+def _data(row: RowValues, media_url: str, key: str) -> dict[str, Any]:
     kind, content = row["kind"], row["content"]
     shown = media_url + quote(content) if kind == "image" else content
+    priority = row.get("priority")
     return {
         "sabal_id": row["id"],
-        _object_name(kind): shown,
+        key: shown,
         "sabal_round": row["round"],
         "sabal_rank": row["rank"],
         "sabal_weight": row["weight"],
         "sabal_role": row["role"],
+        **({} if priority is None else {"sabal_priority": priority}),
     }
 
 
-def _annotation(row: RowValues) -> dict[str, Any]:
-    chosen = {
-        "type": "choices",
-        "from_name": CONTROL,
-        "to_name": _object_name(row["kind"]),
-        "value": {"choices": [row["label"]]},
-    }
+def _annotation(row: RowValues, names: Interface) -> dict[str, Any]:
     return {
-        "result": [] if row["action"] == "skip" else [chosen],
+        "result": [] if row["action"] == "skip" else [_chosen(row["label"], names)],
         "was_cancelled": row["action"] == "skip",
         # By default Label Studio takes the annotations of an imported task as ground truth.
         "ground_truth": False,
@@ -148,8 +186,13 @@ def _annotation(row: RowValues) -> dict[str, Any]:
     }
 
 
-def _object_name(kind: str) -> str:
-    return "image" if kind == "image" else "text"
+def _chosen(label: str, names: Interface) -> dict[str, Any]:
+    return {
+        "type": "choices",
+        "from_name": names.control,
+        "to_name": names.target,
+        "value": {"choices": [label]},
+    }
 
 
 def _not_tasks(where: str, got: str) -> FileError:

@@ -38,6 +38,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(4, "sources of added items", _create(schema.sources)),
     Migration(5, "assessments of models", _create(schema.assessments)),
     Migration(6, "other columns of items", _create(schema.item_details)),
+    Migration(7, "claims of tasks", _create(schema.task_claims)),
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The tables. Rows are only ever added, except for leases and the end of a training."""
+"""The tables. Rows are only ever added, except for leases, claims and the end of a training."""
 
 from __future__ import annotations
 
@@ -198,4 +198,13 @@ item_details = sa.Table(
     # The other columns of an item's source, by name; people may look at them.
     sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
     sa.Column("content", sa.JSON, nullable=False),
+)
+
+task_claims = sa.Table(
+    "task_claims",
+    metadata,
+    # Items that a process is about to push, or has pushed, to a project of a labelling server.
+    sa.Column("place", sa.Text, primary_key=True),
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("claimed_at", sa.Text, nullable=False),
 )

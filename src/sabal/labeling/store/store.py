@@ -23,6 +23,7 @@ from sabal.labeling.store.personal_links import PersonalLinkStore
 from sabal.labeling.store.pool_items import PoolItemStore
 from sabal.labeling.store.status import StatusStore
 from sabal.labeling.store.store_base import StoreSettings
+from sabal.labeling.store.task_claims import TaskClaimStore
 from sabal.labeling.store.trainings import TrainingStore
 
 
@@ -36,6 +37,7 @@ class Store(
     ItemPageStore,
     TrainingStore,
     StatusStore,
+    TaskClaimStore,
 ):
     """The database of one project; its parts are split by subject over the modules beside it."""
 
