@@ -289,6 +289,7 @@ def test_a_batch_is_what_waits_for_an_answer(tmp_path):
             "sabal_rank": 3,
             "sabal_weight": 22.0,
             "sabal_role": "train",
+            "sabal_priority": pytest.approx(1 / 3),
         },
         "annotations": [],
     }
