@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from sabal.sparse.refit import refit
     from sabal.strategies.base import Strategy
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "sabal.api": ("query", "select", "select_pool"),
