@@ -113,17 +113,18 @@ class LabelStudioSync:
 
         A mistake in what was asked for, which shows in the first pass, is raised.
         """
-        passed, failure = False, ""
+        passed, failure = False, None
         while True:
             try:
                 done(self.run_pass())
-                passed, failure = True, ""
+                passed, failure = True, None
             except SabalError as error:
                 if not passed and not _may_pass(error):
                     raise
-                if failure != str(error):
+                # A server that ends, starts and is ready fails in several ways.
+                if failure is not type(error):
                     self._report(f"{error}; trying again")
-                failure = str(error)
+                failure = type(error)
                 self._engine = Engine(self.project)
             time.sleep(every)
 
