@@ -231,7 +231,11 @@ def import_labels(
     file: Annotated[Path, typer.Argument(help="Labels in one of the formats of `sabal export`.")],
     format: Annotated[
         str | None,
-        typer.Option("--format", "-f", help="csv, jsonl, parquet or label-studio [by its ending]."),
+        typer.Option(
+            "--format",
+            "-f",
+            help="csv, jsonl, parquet, label-studio, cvat or fiftyone [by its ending].",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
 ) -> None:
@@ -263,7 +267,9 @@ def export(
     format: Annotated[
         str | None,
         typer.Option(
-            "--format", "-f", help="csv, jsonl, parquet or label-studio [by the ending, or csv]."
+            "--format",
+            "-f",
+            help="csv, jsonl, parquet, label-studio, cvat or fiftyone [by the ending, or csv].",
         ),
     ] = None,
     out: Annotated[
@@ -274,7 +280,8 @@ def export(
         typer.Option("--batch", help="What waits for a label instead; choose it first if due."),
     ] = False,
     config: Annotated[
-        Path | None, typer.Option(help="Write Label Studio's labelling interface there, too.")
+        Path | None,
+        typer.Option(help="Write Label Studio's interface, or CVAT's labels, there, too."),
     ] = None,
     media_url: Annotated[
         str | None,
@@ -288,9 +295,10 @@ def export(
 
     Example: `sabal export pets --format csv --out labels.csv`
     """
-    from sabal.core.files import is_standard_output, write_text_whole
-    from sabal.labeling.exchange.exporting import export_file
+    from sabal.core.files import is_standard_output, write_bytes_whole, write_text_whole
+    from sabal.labeling.exchange.exporting import IMAGE_WRITERS, export_file, export_images
     from sabal.labeling.exchange.formats import format_to_write
+    from sabal.labeling.exchange.image_tools import cvat_labels
     from sabal.labeling.exchange.label_studio import LOCAL_FILES, label_config
     from sabal.labeling.project import Project
 
@@ -303,13 +311,18 @@ def export(
     with Project.open(project, to_read=not batch) as opened:
         if batch:
             _choose_if_due(opened)
-        export_file(opened.store, target, chosen, batch=batch, media_url=where)
+        if chosen in IMAGE_WRITERS:
+            write_bytes_whole(target, export_images(opened, chosen, batch=batch))
+        else:
+            export_file(opened.store, target, chosen, batch=batch, media_url=where)
         if not is_standard_output(target):
             print(f"Written to {target}")
         if batch:
             _report_open_items(opened.store.status())
     if config is not None:
-        write_text_whole(config, label_config(opened.classes, opened.settings.kind))
+        kind = opened.settings.kind
+        interface = label_config(opened.classes, kind)
+        write_text_whole(config, cvat_labels(opened.classes) if chosen == "cvat" else interface)
 
 
 @app.command()

@@ -9,12 +9,15 @@ from sabal.core.files import write_bytes_whole
 from sabal.errors import FileError
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, DECIDES, RowValues
 from sabal.labeling.exchange.formats import check_format, write_csv, write_jsonl, write_parquet
+from sabal.labeling.exchange.image_tools import write_cvat, write_fiftyone
 from sabal.labeling.exchange.label_studio import LOCAL_FILES, write_tasks
+from sabal.labeling.project import Project
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import CHECK, IMPORTED, LABEL, SKIP, TRAIN, BatchItem
 
 SPLITS = {TRAIN: "train", CHECK: "test"}
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}
+IMAGE_WRITERS = {"cvat": write_cvat, "fiftyone": write_fiftyone}
 
 
 def export_bytes(
@@ -45,6 +48,26 @@ def export_file(
     if target.is_dir():
         raise FileError("a file to write to", f"the folder {target}", "name a file in it")
     return write_bytes_whole(target, export_bytes(store, format, batch=batch, media_url=media_url))
+
+
+def export_images(project: Project, format: str, *, batch: bool = False) -> bytes:
+    """Return the labels that stand, or the items that need an answer, in a format for images."""
+    if project.settings.kind != "image":
+        raise FileError(
+            f"a project of images for {format}", f"{project.settings.kind}s", "use another format"
+        )
+    rows = open_rows(project.store) if batch else _labeled_rows(project.store)
+    return IMAGE_WRITERS[format](rows, project.classes, project.data_root)
+
+
+def _labeled_rows(store: Store) -> list[RowValues]:
+    """Return a row for every item that has a label, in the order chosen."""
+    return [
+        {**_open_row(item, len(batch)), "label": item.label}
+        for batch in _batches(store, first=IMPORTED)
+        for item in batch
+        if item.label is not None
+    ]
 
 
 def _answer_rows(store: Store) -> list[RowValues]:

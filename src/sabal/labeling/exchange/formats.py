@@ -30,6 +30,11 @@ ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".parquet", "label-studi
 
 FORMATS = tuple(ENDINGS)
 
+IMAGE_ENDINGS = {"cvat": ".xml", "fiftyone": ".json"}
+"""The file ending of each format for images only. A `.json` file is taken for Label Studio's."""
+
+ALL_FORMATS = (*FORMATS, *IMAGE_ENDINGS)
+
 MEDIA_TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
@@ -52,7 +57,7 @@ NUMBERS = {
 def format_of(path: str | Path) -> str:
     """Return the format of a file by its ending."""
     ending = Path(path).suffix.lower()
-    for name, usual in ENDINGS.items():
+    for name, usual in {**ENDINGS, **IMAGE_ENDINGS}.items():
         if usual == ending:
             return name
     raise FileError(
@@ -68,11 +73,11 @@ def format_to_write(path: str | Path) -> str:
     return "csv" if is_stream(path) and ending not in ENDINGS.values() else format_of(path)
 
 
-def check_format(name: str) -> str:
+def check_format(name: str, known: Sequence[str] = FORMATS) -> str:
     """Return the name of a format; refuse one that does not exist."""
-    if name not in ENDINGS:
+    if name not in known:
         raise UnknownNameError(
-            f"a format out of {', '.join(FORMATS)}", repr(name), did_you_mean(name, FORMATS)
+            f"a format out of {', '.join(known)}", repr(name), did_you_mean(name, known)
         )
     return name
 

@@ -9,12 +9,14 @@ from pathlib import Path
 from sabal.errors import FileError, UnknownNameError, did_you_mean
 from sabal.labeling.exchange.answer_rows import FileRow, answer_in, check_size
 from sabal.labeling.exchange.formats import (
+    ALL_FORMATS,
     check_format,
     format_of,
     read_csv,
     read_jsonl,
     read_parquet,
 )
+from sabal.labeling.exchange.image_tools import read_cvat, read_fiftyone
 from sabal.labeling.exchange.label_studio import read_tasks
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import ImportedLabel, ImportReport
@@ -24,6 +26,8 @@ READERS = {
     "jsonl": read_jsonl,
     "parquet": read_parquet,
     "label-studio": read_tasks,
+    "cvat": read_cvat,
+    "fiftyone": read_fiftyone,
 }
 
 BYTES_PER_READ = 2**20
@@ -32,7 +36,7 @@ BYTES_PER_READ = 2**20
 def import_file(store: Store, path: str | Path, format: str | None = None) -> ImportReport:
     """Add the answers in a file; importing a file again adds nothing."""
     source = Path(path)
-    reader = READERS[format_of(source) if format is None else check_format(format)]
+    reader = READERS[format_of(source) if format is None else check_format(format, ALL_FORMATS)]
     found = reader(_bytes(source), str(source))
     answers = list(_answers(found, store.known_classes))
     return replace(import_answers(store, answers), waiting=len(found) - len(answers))
