@@ -8,16 +8,18 @@
 # make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
 # make load    50 people label at once, for two minutes
 # make test-integrations   Ray with a real S3 server, a loop with MLflow (installs it)
-# make test-label-studio   a round trip through a real Label Studio (installs 1 GB)
+# make test-label-studio   sync and a round trip with a real Label Studio (installs 1 GB)
+# make test-fiftyone   a round trip through a real FiftyOne (installs 1 GB)
 
 PYTHON ?= python3
 BIN := .venv/bin
 LABEL_STUDIO := .venv-label-studio
+FIFTYONE := .venv-fiftyone
 # Relative, because pip splits this variable at spaces.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint docs bench torture load test-integrations test-label-studio clean
+.PHONY: setup demo app test lint docs bench torture load test-integrations test-label-studio test-fiftyone clean
 
 setup: .venv/full
 
@@ -56,6 +58,9 @@ test-integrations: .venv/full
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
 
+test-fiftyone: .venv/full $(FIFTYONE)/installed
+	FIFTYONE_PYTHON=$(FIFTYONE)/bin/python $(BIN)/python -m pytest tests_integrations/test_fiftyone.py
+
 torture: .venv/full
 	SABAL_KILLS=200 $(BIN)/python -m pytest -s tests/labeling/test_kills.py tests/core/test_file_kills.py
 
@@ -63,7 +68,7 @@ load: .venv/full
 	$(BIN)/python scripts/label_load.py --annotators 50 --seconds 120
 
 clean:
-	rm -rf .venv $(LABEL_STUDIO) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo site
+	rm -rf .venv $(LABEL_STUDIO) $(FIFTYONE) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo site
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -85,4 +90,10 @@ $(LABEL_STUDIO)/installed:
 	$(PYTHON) -m venv $(LABEL_STUDIO)
 	echo '*' > $(LABEL_STUDIO)/.gitignore
 	$(LABEL_STUDIO)/bin/python -m pip install --quiet "label-studio>=1.20,<2" "label-studio-sdk>=2"
+	touch $@
+
+$(FIFTYONE)/installed:
+	$(PYTHON) -m venv $(FIFTYONE)
+	echo '*' > $(FIFTYONE)/.gitignore
+	$(FIFTYONE)/bin/python -m pip install --quiet "fiftyone>=1.0,<2"
 	touch $@

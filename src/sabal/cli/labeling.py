@@ -320,9 +320,9 @@ def export(
         if batch:
             _report_open_items(opened.store.status())
     if config is not None:
-        kind = opened.settings.kind
-        interface = label_config(opened.classes, kind)
-        write_text_whole(config, cvat_labels(opened.classes) if chosen == "cvat" else interface)
+        classes, kind = opened.classes, opened.settings.kind
+        text = cvat_labels(classes) if chosen == "cvat" else label_config(classes, kind)
+        write_text_whole(config, text)
 
 
 @app.command()
