@@ -228,6 +228,7 @@ def test_what_annotators_do_is_understood(server: LabelStudio, project: Path) ->
         for task, label in zip(tasks, said, strict=False)
     ]
     server.annotate(foreign, "good", "mood", "shown")
+    server.annotate(tasks[3], "unsure", "mood", "shown")  # after a class, which is kept
     assert once(project, server, number)["labels"] == 2
     keys = ids(tasks)
     assert stored(project) == {keys[0]: "good", keys[1]: None, keys[3]: "bad"}
@@ -240,9 +241,9 @@ def test_what_annotators_do_is_understood(server: LabelStudio, project: Path) ->
     server.call("PATCH", f"/api/annotations/{first}/", {"result": [changed]})
     assert once(project, server, number)["labels"] == 1
     sabal("classes", project, "add", "unsure")
-    assert once(project, server, number)["labels"] == 1
+    assert once(project, server, number)["labels"] == 2
     assert stored(project) == {
-        keys[0]: "other", keys[1]: None, keys[2]: "unsure", keys[3]: "bad",
+        keys[0]: "other", keys[1]: None, keys[2]: "unsure", keys[3]: "unsure",
     }  # fmt: skip
 
 

@@ -9,7 +9,7 @@ no task of it after that.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -159,27 +159,29 @@ class LabelStudioSync:
 
     def _read(self, interface: Interface) -> tuple[SyncReport, set[str]]:
         """Add the answers in all annotations; return also the items that have a task."""
-        answers: list[ImportedLabel] = []
-        present: set[str] = set()
-        for task in self.server.tasks():
-            if isinstance(task.get("data"), dict) and "sabal_id" in task["data"]:
-                present.add(str(task["data"]["sabal_id"]))
-                answers += self._answers(task, interface)
+        tasks, known = _by_item(self.server.tasks()), self.store.known_classes
+        answers = [
+            answer for _, task in tasks for answer in self._answers(task, interface.control, known)
+        ]
         report = import_answers(self.store, answers)
         if report.unknown:
             self._say(f"{len(report.unknown)} tasks are about items that this project has not")
-        return SyncReport(labels=report.labels, skips=report.skips), present
+        return SyncReport(labels=report.labels, skips=report.skips), {item for item, _ in tasks}
 
-    def _answers(self, task: dict[str, Any], interface: Interface) -> list[ImportedLabel]:
+    def _answers(
+        self, task: dict[str, Any], control: str, known: Collection[str]
+    ) -> list[ImportedLabel]:
         """Return the answers to a task; one that cannot be used does not hold up the others."""
-        answers, known = [], self.store.known_classes
-        try:
-            for row in rows_of_task(task, task["id"], self.server.place, interface.control):
-                answer = checked_answer(row, known)
-                if answer is not None:
-                    answers.append(answer)
-        except SabalError as error:
-            self._say(f"an annotation is left out: {error}")
+        answers = []
+        for annotation in task.get("annotations") or ():
+            alone = {**task, "annotations": [annotation]}
+            try:
+                rows = list(rows_of_task(alone, task["id"], self.server.place, control))
+                found = [checked_answer(row, known) for row in rows]
+            except SabalError as error:
+                self._say(f"an annotation is left out: {error}")
+                continue
+            answers += [answer for answer in found if answer is not None]
         return answers
 
     def _train_and_choose(self) -> tuple[str, ...]:
@@ -197,7 +199,7 @@ class LabelStudioSync:
         place = self.server.place
         claimed = self.store.claim_tasks(place, [row["id"] for row in rows])
         # Only now nobody else adds them: another process may have done so since they were read.
-        arrived = {str(task["data"].get("sabal_id")) for task in self.server.tasks()}
+        arrived = {item for item, _ in _by_item(self.server.tasks())}
         due = [row for row in rows if row["id"] in claimed - arrived]
         try:
             if due:
@@ -207,6 +209,15 @@ class LabelStudioSync:
             raise
         delayed = {row["id"] for row in rows} - claimed - arrived
         return SyncReport(pushed=len(due), delayed=len(delayed))
+
+
+def _by_item(tasks: list[dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the tasks that have an id of Sabal's, after that id."""
+    return [
+        (str(task["data"]["sabal_id"]), task)
+        for task in tasks
+        if isinstance(task.get("data"), dict) and "sabal_id" in task["data"]
+    ]
 
 
 def _may_pass(error: SabalError) -> bool:
