@@ -174,6 +174,12 @@ def test_a_target_accuracy_stops_the_run(tmp_path, more, rounds):
     assert len(run(tmp_path, Plan(initial=12, batch=5, rounds=3, **more))) == rounds
 
 
+@pytest.mark.parametrize("labels", [[0.5, 1.0], [[0, 1]], ["a", "b"]])
+def test_an_oracle_of_anything_but_class_numbers_is_refused(labels):
+    with pytest.raises(sabal.SabalError, match="one whole number per item"):
+        SimulatedOracle(labels)
+
+
 def test_a_target_accuracy_needs_data_to_measure_on(tmp_path):
     plan = Plan(initial=12, batch=5, rounds=3, target_accuracy=0.9)
     with pytest.raises(sabal.SabalError, match="test data"):

@@ -34,7 +34,12 @@ def test_verdicts():
     assert (steep.verdict, steep.chance > 0.9) == ("helping", True)
     flat = project(LABELS, np.full(10, 0.97), 200)
     assert (flat.verdict, flat.high < 0.01) == ("not-helping", True)
-    assert project(LABELS[:3], [0.5, 0.6, 0.7], 200).verdict == "too-early"
+    early = project(LABELS[:3], [0.5, 0.6, 0.7], 200)
+    assert (early.verdict, early.chance, early.low, early.high) == ("too-early", 0.5, 0.0, 1.0)
+    curve = power_law(LABELS, 0.0, 3.0, 0.5)
+    # What is as likely as not to be reached.
+    unclear = project(LABELS, curve, 200, worthwhile=project(LABELS, curve, 200).gain)
+    assert (unclear.verdict, 0.2 < unclear.chance < 0.8) == ("unclear", True)
     strict = project(LABELS, power_law(LABELS, 0.0, 3.0, 0.5), 200, worthwhile=0.5)
     assert strict.verdict == "not-helping"
 

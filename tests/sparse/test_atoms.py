@@ -7,6 +7,7 @@ import pytest
 
 import reference
 import sabal
+from local_workers import short_segments
 from makers import make_pool
 from sabal.pools import ArrayPool
 from sabal.sparse.atoms import curvature_atoms, gradient_atoms, kernel_atoms, posterior_atoms
@@ -167,3 +168,15 @@ def test_median_distance_of_identical_rows_is_zero():
     # More than half of the pairs coincide: the mean is used.
     mostly_equal = np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])
     assert 0 < distance_of(mostly_equal, rng) < 3
+
+
+def test_the_unit_of_curvature_atoms_is_that_of_all_segments():
+    features = np.random.default_rng(0).normal(size=(40, 3)) * 7
+    pool = pool_of(features, np.full((40, 2), 0.5))
+    with short_segments():
+        draws = draw_curvature(pool, 4, False, np.random.default_rng(0))
+    assert draws.unit == pytest.approx(np.sqrt(np.mean(np.sum(features**2, axis=1))))
+
+
+def test_atoms_of_possible_labels_are_not_clipped():
+    assert posterior_atoms(make_pool().log_probs, None).clipped == 0

@@ -184,6 +184,18 @@ def test_a_duplicate_of_every_row_leaves_the_objective_as_it_was():
     assert value(2) == pytest.approx(value(1), rel=1e-10)
 
 
+def test_items_without_any_uncertainty_have_no_bonus():
+    problem = Problem.scale_free(LocalItems(Dense(np.eye(4)), np.zeros(4)), 2, alpha=1.0, beta=1.0)
+    assert problem.figures([0, 1], [1.0, 1.0])["variance"] == 0.0
+
+
+@pytest.mark.parametrize("indices", [[0, 12], [-1, 0], [0, 0], [0.0, 1.0], [0]])
+def test_batches_that_are_none_are_refused(indices):
+    problem = Problem.from_atoms(np.eye(12), np.ones(12), 2, alpha=1.0, beta=1.0)
+    with pytest.raises(sabal.SabalError, match="indices"):
+        problem.objective(indices, [1.0, 1.0])
+
+
 def test_vanishing_atoms_are_said_and_ranked_by_variance():
     pool = make_pool()
     with pytest.warns(sabal.SabalWarning, match="atoms vanish"):

@@ -91,6 +91,16 @@ def test_power_bald_puts_items_of_score_zero_last_and_in_random_order():
     assert chisquare(first_zero[2:5]).pvalue > 1e-3
 
 
+def test_scores_up_to_the_rounding_error_are_zero():
+    scores = np.repeat([1e-12, 0.0], 5)
+    firsts = set()
+    for seed in range(20):
+        with pytest.warns(sabal.SabalWarning, match="uniform draw"):
+            batch = sabal.select(1, scores=scores, strategy="power-bald", random_state=seed)
+        firsts.add(int(batch.indices[0]))
+    assert max(firsts) >= 5
+
+
 def test_power_bald_serves_models_without_a_posterior(library, dtype):
     pool = make_pool()
     probs = library(pool.probs.astype(dtype))
@@ -385,6 +395,7 @@ def test_items_without_an_atom_come_last():
         selection = choose(BayesianCoreset(), 9, log_probs=log_probs)
     assert set(selection.indices[:5].tolist()) == {0, 1, 9, 10, 11}
     assert selection.indices[5:].tolist() == [2, 3, 4, 5]
+    np.testing.assert_array_equal(selection.scores[5:], 0.0)
     assert selection.evidence["items_without_atom"] == 7
     assert selection.weights.mean() == pytest.approx(1.0)
 

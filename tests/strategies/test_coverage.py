@@ -95,7 +95,7 @@ def test_the_kernel_is_computed_once_or_twice(monkeypatch):
     monkeypatch.setattr(greedy_cover, "BLOCK", 10)
     points, mass, labeled = points_of(0, n=200)
     assert cover_of(points, mass, labeled, 0.5).greedy(60).rows == 200
-    assert cover_of(points, mass, labeled, 0.5, memory=40_000).greedy(60).rows <= 400
+    assert 200 <= cover_of(points, mass, labeled, 0.5, memory=40_000).greedy(60).rows <= 400
 
 
 def test_other_batches_cover_what_they_would_in_its_place(memory):
@@ -222,6 +222,30 @@ def test_the_radius_shrinks_as_labels_come_in():
     many = coverage.resolution(points, rng.standard_normal((400, 3)), 5, np.random.default_rng(0))
     assert many < few
     assert coverage.resolution(np.zeros((9, 2)), None, 3, rng) == 0.0
+    assert coverage.resolution(np.ones((1, 2)), None, 1, rng) == 0.0
+
+
+def test_the_radius_is_the_median_distance_to_what_is_nearest():
+    points, _, labeled = points_of(4, n=60, d=2)
+    order = np.random.default_rng(0).permutation(60)
+    near = np.concatenate([points[order[:5]], labeled])
+    distances = np.linalg.norm(points[order[5:], None] - near[None], axis=2).min(axis=1)
+    found = coverage.resolution(points, labeled, 5, np.random.default_rng(0))
+    assert found == pytest.approx(np.median(distances))
+
+
+def test_an_item_between_two_picks_belongs_to_the_first(memory):
+    points, ends = np.array([[-1.0], [0.0], [1.0]]), np.array([True, False, True])
+    found = cover_of(points, np.ones(3), None, 1.0, memory).greedy(2, candidate_M=ends)
+    assert found.indices.tolist() == [0, 2]
+    np.testing.assert_allclose(found.weights, [4 / 3, 2 / 3])
+
+
+def test_far_labelled_items_call_for_double_precision():
+    near, far = np.ones((4, 2), dtype=np.float32), np.full((3, 2), 1e4, dtype=np.float32)
+    kinds = [greedy_cover.in_units_of(1.0, *each)[0].dtype for each in ((near, far), (far, near))]
+    assert kinds == [np.float64, np.float64]
+    assert greedy_cover.in_units_of(1.0, near, near)[0].dtype == np.float32
 
 
 def test_a_sample_stands_for_a_large_pool(monkeypatch):
