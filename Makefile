@@ -7,6 +7,7 @@
 # make bench   how fast selection is, side by side
 # make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
 # make load    50 people label at once, for two minutes
+# make mutants changes single lines, and counts the changes that a test notices; resumes
 # make test-integrations   Ray with a real S3 server, a loop with MLflow (installs it)
 # make test-label-studio   sync and a round trip with a real Label Studio (installs 1 GB)
 # make test-fiftyone   a round trip through a real FiftyOne (installs 1 GB)
@@ -19,7 +20,7 @@ FIFTYONE := .venv-fiftyone
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint docs bench torture load test-integrations test-label-studio test-fiftyone clean
+.PHONY: setup demo app test lint docs bench torture load mutants test-integrations test-label-studio test-fiftyone clean
 
 setup: .venv/full
 
@@ -67,8 +68,11 @@ torture: .venv/full
 load: .venv/full
 	$(BIN)/python scripts/label_load.py --annotators 50 --seconds 120
 
+mutants: .venv/full
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/mutants.py --write
+
 clean:
-	rm -rf .venv $(LABEL_STUDIO) $(FIFTYONE) .mypy_cache .pytest_cache .ruff_cache .hypothesis demo site
+	rm -rf .venv $(LABEL_STUDIO) $(FIFTYONE) .mypy_cache .pytest_cache .ruff_cache .hypothesis .mutants.json demo site
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

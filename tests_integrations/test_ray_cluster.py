@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import warnings
 
 import numpy as np
@@ -148,11 +147,18 @@ def test_a_node_that_holds_a_shard_is_killed_in_the_middle(
 def test_more_workers_than_cpus_wait_for_the_cluster_to_grow(cluster, monkeypatch):
     arrays = {"probs": make_pool(n=20_000, classes=3).probs}
     options = {"strategy": "margin", "engine": "ray", "address": cluster.address}
-    timer = threading.Timer(3.0, add_node, [cluster])
-    timer.start()
-    with pytest.warns(sabal.SabalWarning, match="4 CPUs of 4 workers, but 3: waiting for more"):
+    wait = RayWorkers._await
+
+    def grow_and_wait(self, workers):
+        add_node(cluster)  # as an autoscaler does for workers that do not fit
+        wait(self, workers)
+
+    with (
+        monkeypatch.context() as patched,
+        pytest.warns(sabal.SabalWarning, match="4 CPUs of 4 workers, but 3: waiting for more"),
+    ):
+        patched.setattr(RayWorkers, "_await", grow_and_wait)
         found = sabal.select_pool(arrays, 5, workers=4, **options)
-    timer.join()
     assert found.evidence["cluster"]["workers"] == 4
     same(found, sabal.select(5, **arrays, strategy="margin"), "margin")
 

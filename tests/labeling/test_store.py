@@ -656,6 +656,7 @@ def test_importing_twice_adds_nothing(store):
     ]
     first, again = store.import_labels(rows), store.import_labels(rows)
     assert (first.labels, first.already, first.skips, first.unknown) == (1, 0, 1, ["gone"])
+    assert (first.waiting, again.waiting) == (0, 0)
     assert (again.labels, again.already, again.skips, again.unknown) == (0, 2, 0, ["gone"])
     assert store.labels()[0].time == "2026-01-31T09:30:00.000000+00:00"
     assert store.status().skipped == 1

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import binom
+from sklearn.ensemble import RandomForestRegressor
 
 import reference
 import reference_losses as twins
@@ -17,6 +18,7 @@ from sabal.predictions import BY_LOSS, Gaussian, Sigmoid, Softmax
 from sabal.predictions.gaussian import predictive_variance
 from sabal.predictions.mean_root import mean_root
 from sabal.predictions.sigmoid import binary_entropy, mean_margin, sigmoid
+from sabal.predictions.spread import means_and_variances
 from sabal.sparse.atoms import curvature_atoms, gradient_atoms
 from sabal.sparse.random_features import draw_curvature
 
@@ -248,3 +250,27 @@ def test_a_temperature_divides_the_logits():
     for loss in (Softmax, Sigmoid):
         tempered = loss.tempered(loss.probabilities(logits), 3.0)
         np.testing.assert_allclose(tempered, loss.probabilities(logits / 3.0), rtol=1e-9)
+
+
+def test_an_ensemble_has_the_mean_and_the_variance_of_its_members():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=(40, 2))
+    forest = RandomForestRegressor(5, random_state=0).fit(X, y)
+    members = np.stack([tree.predict(X) for tree in forest.estimators_])
+    means, variances = means_and_variances(forest, X)
+    np.testing.assert_allclose(means, members.mean(axis=0))
+    np.testing.assert_allclose(variances, members.var(axis=0))
+
+
+def test_curvature_atoms_of_large_variances_fit_in_single_precision():
+    rng = np.random.default_rng(0)
+    features, variances = rng.normal(size=(20, 3)), rng.random((20, 2))
+    atoms = []
+    for unit in (1.0, 1e30):
+        pool = ArrayPool(
+            features=features, means=np.zeros((20, 2)), variances=unit * variances, loss="squared"
+        )
+        draws = draw_curvature(pool, 8, True, np.random.default_rng(0))
+        made = curvature_atoms(features, unit * variances, draws, True, kind=BY_LOSS["squared"])
+        atoms.append(made.operator.take(np.arange(20)).combine(np.ones(20)))
+    np.testing.assert_allclose(atoms[0], atoms[1], rtol=1e-5)

@@ -18,6 +18,7 @@ from sabal.strategies import drop_query, greedy_cover, prob_cover
 from sabal.strategies.drop_query import central_items, linear_head
 from sabal.strategies.prob_cover import pure_radius
 from sabal.strategies.uncertainty_herding import labeled_distance
+from sabal.strategies.unit_features import unit_rows
 
 NAMES = ("uncertainty-herding", "max-herding", "prob-cover", "drop-query")
 NONE = np.empty((0, 5))
@@ -348,3 +349,10 @@ def test_options_out_of_range_are_refused(name, options):
     pool = make_pool(n=10)
     with pytest.raises(sabal.SabalError, match=next(iter(options))):
         choose(name, 3, **pool.kwargs(names=("features", "probs")), **options)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1.0, 1e160])
+def test_rows_are_scaled_to_length_1_whatever_their_unit(scale):
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    found = unit_rows(scale * rows)
+    np.testing.assert_allclose(found, rows / np.linalg.norm(rows, axis=1, keepdims=True))
