@@ -34,14 +34,15 @@ def test_kernel_atoms_with_margin_and_greedy(library):
 def test_the_papers_strategies_use_gradient_or_posterior_atoms(strategy, solver):
     pool = make_pool(n=60)
     names = ("features", "probs", "label_probs")
-    selection = sabal.select(8, **pool.kwargs(names=names), strategy=strategy, alpha=0.5)
+    options = {"strategy": strategy, "uncertainty": "variance"}
+    selection = sabal.select(8, **pool.kwargs(names=names), alpha=0.5, **options)
     problem = sabal.gradient_problem(
         pool.features, pool.probs, pool.label_probs, 8, alpha=0.5, beta=1.0
     )
     np.testing.assert_array_equal(selection.indices, solver.solve(problem).indices)
     assert selection.evidence["atoms"] == "gradient"
 
-    selection = sabal.select(8, log_probs=pool.log_probs, strategy=strategy, beta=0.1)
+    selection = sabal.select(8, log_probs=pool.log_probs, alpha=1.0, beta=0.1, **options)
     problem = sabal.posterior_problem(pool.log_probs, 8, alpha=1.0, beta=0.1)
     np.testing.assert_array_equal(selection.indices, solver.solve(problem).indices)
     assert selection.evidence["atoms"] == "posterior"
