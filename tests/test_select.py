@@ -89,7 +89,8 @@ def test_candidates_restrict_to_the_most_uncertain_items():
 @pytest.mark.parametrize("kind", ["gradient", "posterior"])
 def test_candidates_by_variance(kind):
     pool = make_pool(n=40)
-    selection = sabal.select(4, **pool.kwargs(), strategy="sabal-iht", atoms=kind, candidates=2)
+    options = {"strategy": "sabal-iht", "atoms": kind, "uncertainty": "variance"}
+    selection = sabal.select(4, **pool.kwargs(), candidates=2, **options)
     if kind == "gradient":
         _, variance, _ = reference.gradient_atoms(pool.features, pool.probs, pool.label_probs)
     else:
