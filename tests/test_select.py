@@ -285,3 +285,8 @@ def test_an_inert_uncertainty_is_warned_of_under_the_optimal_step():
     assert not warned(**corrected, alpha=0.0)
     assert not warned(scale="literal", beta=0.1, alpha=1e-8)
     assert not warned()
+
+
+def test_a_posterior_needs_no_features_and_is_not_warned_of():
+    batch = sabal.select(4, log_probs=make_pool().log_probs, strategy="sabal-greedy")
+    assert not any("no features" in each for each in batch.evidence.get("warnings", ()))

@@ -15,6 +15,7 @@ import reference_losses as twins
 from makers import make_pool
 from sabal.pools import ArrayPool
 from sabal.predictions import BY_LOSS, Gaussian, Sigmoid, Softmax
+from sabal.predictions.from_estimator import _rates
 from sabal.predictions.gaussian import predictive_variance
 from sabal.predictions.mean_root import mean_root
 from sabal.predictions.sigmoid import binary_entropy, mean_margin, sigmoid
@@ -274,3 +275,16 @@ def test_curvature_atoms_of_large_variances_fit_in_single_precision():
         made = curvature_atoms(features, unit * variances, draws, True, kind=BY_LOSS["squared"])
         atoms.append(made.operator.take(np.arange(20)).combine(np.ones(20)))
     np.testing.assert_allclose(atoms[0], atoms[1], rtol=1e-5)
+
+
+def test_the_variance_of_gradients_is_that_of_the_label_distribution():
+    pool = make_pool()
+    given = {"features": pool.features, "probs": pool.probs, "label_probs": pool.label_probs}
+    _, variance, _ = reference.gradient_atoms(pool.features, pool.probs, pool.label_probs)
+    np.testing.assert_allclose(ArrayPool(**given).uncertainty("variance"), variance)
+
+
+def test_rates_are_the_probabilities_of_a_label():
+    probs = [np.array([[0.2, 0.8], [0.9, 0.1]]), np.ones((2, 1)), np.ones((2, 1))]
+    found = _rates(probs, [[0, 1], [1], [0]])
+    np.testing.assert_allclose(found, [[0.8, 1.0, 0.0], [0.1, 1.0, 0.0]])
