@@ -20,6 +20,7 @@ from sabal.predictions.prediction import Probabilities
 from sabal.simulate.curves import Point
 from sabal.simulate.experiment import Experiment
 from sabal.strategies import make_strategy
+from sabal.strategies.coverage import Sabal
 from sabal.strategies.sparse_approximation import PaperMethod, SparseApproximation
 
 HARNESS = 1
@@ -125,6 +126,9 @@ def options_of(preset: Preset, row: str) -> dict[str, Any]:
     if isinstance(made, PaperMethod) and made.scale == "free" and made.uncertainty is None:
         # All presets are classifications.
         found["uncertainty"] = Probabilities.default_uncertainty
+    if isinstance(made, Sabal) and made.share is None:
+        # A change of the rule for this share must change the digest.
+        found["share"] = "b/(b+m)"
     return {name: value for name, value in found.items() if value is not None}
 
 
