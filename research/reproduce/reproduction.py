@@ -17,7 +17,7 @@ from research.reproduce.comparison_tables import plan_lines, write_table
 from research.reproduce.paper_summary import write_summary
 from research.reproduce.paper_tables import SCALES, TABLES, PaperTable, presets_of, table_of
 from research.reproduce.preset import Preset
-from research.reproduce.result_files import RunRecord, read_results, runs_file
+from research.reproduce.result_files import TableRunRecord, read_results, runs_file
 from research.reproduce.scaling import changed, differences, scaled
 from research.reproduce.table_runs import RunOutcome, TableRun, do_runs
 from research.reproduce.table_sections import TableSection, sections_of
@@ -136,7 +136,7 @@ def reproduce(
     runs = planned(table, papers, request)
     todo = open_runs(runs, request.out)
 
-    def keep(run: TableRun, record: RunRecord) -> None:
+    def keep(run: TableRun, record: TableRunRecord) -> None:
         append_line(record, runs_file(request.out, run.table, run.preset.dataset))
         say(f"finished {run.title}")
 
@@ -229,7 +229,7 @@ def open_runs(runs: Sequence[TableRun], out: Path) -> list[TableRun]:
     return todo
 
 
-def _record_elsewhere(run: TableRun, out: Path) -> RunRecord | None:
+def _record_elsewhere(run: TableRun, out: Path) -> TableRunRecord | None:
     for other in TABLES:
         if other != run.table:
             results = read_results(runs_file(out, other, run.preset.dataset))

@@ -37,7 +37,7 @@ They are left out of digests at this value, so that earlier runs remain valid.
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunRecord:
+class TableRunRecord:
     """One finished run: a line of runs.csv.
 
     Attributes
@@ -180,7 +180,7 @@ def _hash(settings: dict[str, Any]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=DIGEST_BYTES).hexdigest()
 
 
-Results = dict[str, dict[int, RunRecord]]
+Results = dict[str, dict[int, TableRunRecord]]
 """Finished runs by digest, then by seed."""
 
 
@@ -190,11 +190,11 @@ def read_results(path: Path) -> Results:
     Rows of a table are compared on the same data: if there are runs on several copies of the data
     set, those on the copy with the most runs count. The first of two equal runs counts.
     """
-    records, _ = read_lines(path, RunRecord)
+    records, _ = read_lines(path, TableRunRecord)
     return sort_records(records)
 
 
-def sort_records(records: Iterable[RunRecord]) -> Results:
+def sort_records(records: Iterable[TableRunRecord]) -> Results:
     """Return records by digest and seed, without those of other data."""
     records = list(records)
     copies: dict[str, Counter[str]] = {}

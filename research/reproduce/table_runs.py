@@ -23,7 +23,7 @@ from research.reproduce.first_query import time_first_query
 from research.reproduce.preset import Preset
 from research.reproduce.preset_data import data_of
 from research.reproduce.result_files import (
-    RunRecord,
+    TableRunRecord,
     digest_of,
     experiment_of,
     first_model_digest,
@@ -86,7 +86,7 @@ class TableRun:
 class RunPoint(Point):
     """A round of a run; the last carries its record, and a failed run its error."""
 
-    record: RunRecord | None = None
+    record: TableRunRecord | None = None
     error: str | None = None
 
 
@@ -102,7 +102,7 @@ class RunOutcome:
 def do_runs(
     runs: Sequence[TableRun],
     work: Path,
-    on_record: Callable[[TableRun, RunRecord], None],
+    on_record: Callable[[TableRun, TableRunRecord], None],
     *,
     data_dir: str | None = None,
     jobs: int = 1,
@@ -229,9 +229,9 @@ def _timed(run: TableRun, work: Path, data_dir: str | None) -> Iterator[RunPoint
 
 def _record(
     run: TableRun, dataset: Dataset, data_dir: str | None, figures: dict[str, Any]
-) -> RunRecord:
+) -> TableRunRecord:
     whole = load(run.preset.dataset, data_dir=data_dir) if run.preset.test else dataset
-    return RunRecord(
+    return TableRunRecord(
         strategy=run.row,
         scale=run.scale,
         digest=run.digest,

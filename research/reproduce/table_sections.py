@@ -11,7 +11,13 @@ import numpy as np
 
 from research.reproduce.paper_tables import PaperTable
 from research.reproduce.preset import MeanAndStd, Preset, title_of
-from research.reproduce.result_files import Results, RunRecord, digest_of, read_results, runs_file
+from research.reproduce.result_files import (
+    Results,
+    TableRunRecord,
+    digest_of,
+    read_results,
+    runs_file,
+)
 from research.reproduce.scaling import SIZES, PresetChange, differences, notes_of
 from sabal.simulate.curves import area
 
@@ -66,7 +72,7 @@ class TableSection:
         The rows that have runs.
     missing : list of str
         The rows without runs, or with fewer seeds than the preset.
-    records : list of RunRecord
+    records : list of TableRunRecord
         The runs.
     changes : list of PresetChange
         What differs from the paper.
@@ -83,7 +89,7 @@ class TableSection:
     source: str
     rows: list[StrategyComparison]
     missing: list[str]
-    records: list[RunRecord]
+    records: list[TableRunRecord]
     changes: list[PresetChange]
     notes: list[str]
     seconds: float
@@ -156,7 +162,7 @@ def _section(
     )
 
 
-def _copy_notes(preset: Preset, record: RunRecord) -> list[str]:
+def _copy_notes(preset: Preset, record: TableRunRecord) -> list[str]:
     """Say so if the copy of the data set at hand is cut."""
     published = SIZES[preset.dataset]
     if (record.train_items, record.test_items) == published:
@@ -168,7 +174,7 @@ def _copy_notes(preset: Preset, record: RunRecord) -> list[str]:
 
 
 def _row(
-    table: PaperTable, preset: Preset, row: str, runs: Mapping[str, Mapping[int, RunRecord]]
+    table: PaperTable, preset: Preset, row: str, runs: Mapping[str, Mapping[int, TableRunRecord]]
 ) -> StrategyComparison:
     own = runs[row]
     records = list(own.values())
@@ -196,7 +202,7 @@ def _row(
     )
 
 
-def area_of(record: RunRecord) -> float:
+def area_of(record: TableRunRecord) -> float:
     """Return the area under the learning curve of a run, in percent."""
     points = record.points()
     return area([point.labels for point in points], [point.accuracy for point in points])

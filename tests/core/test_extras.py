@@ -18,7 +18,7 @@ from sabal.errors import MissingPackageError
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MODULES = {"pillow": "PIL", "tomli-w": "tomli_w"}
+MODULES = {"markdown-it-py": "markdown_it", "pillow": "PIL", "tomli-w": "tomli_w"}
 
 
 def packages(requirements):

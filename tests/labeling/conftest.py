@@ -130,7 +130,8 @@ def visit(browser):
                 trouble.append(f"a request to {request.url}")
 
         def complained(said):
-            if said.type == "error":
+            # A page of an error has no icon of its own, and the browser asks for the usual one.
+            if said.type == "error" and not said.location.get("url", "").endswith("/favicon.ico"):
                 trouble.append(f"{said.text} {said.location.get('url', '')}")
 
         page.on("request", asked)

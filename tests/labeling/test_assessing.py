@@ -8,6 +8,7 @@ import pytest
 from labeling_digits import X, Y, digits_project, label_all
 from sabal.labeling.assessing import assess, spread
 from sabal.labeling.engine import Engine
+from sabal.labeling.stop_advice import stop_advice
 from sabal.labeling.store.records import TrainingLabel
 from sabal.learners.linear import LinearLearner
 
@@ -21,11 +22,11 @@ def test_the_advice_decides_within_the_default_budget(tmp_path):
         while not project.store.status().finished:
             while engine.step():
                 pass
-            verdicts.append(project.store.advice().verdict)
+            verdicts.append(stop_advice(project.store).verdict)
             label_all(project.store)
         while engine.step():
             pass
-        advice = project.store.advice()
+        advice = stop_advice(project.store)
         assert verdicts[0] == "too-early"
         assert advice.verdict == "not-helping", advice.text
         latest = project.store.latest_assessment()[1]

@@ -265,8 +265,8 @@ def test_the_engine_goes_on_with_other_classes(tmp_path):
             pass
         trainings = len(project.store.trainings())
         other.change_classes("rename", "three", "3")
-        assert engine.step() == "train", "the last model has the present names"
-        assert engine.step() is None
+        steps = list(iter(engine.step, None))
+        assert steps.count("train") == 1, "the last model has the present names"
         assert len(project.store.trainings()) == trainings + 1
         assert "3" in engine._head.class_names
         other.close()

@@ -8,7 +8,7 @@ import threading
 
 from security_helpers import client_of, label, text_project
 
-MAX_MODULES = 8
+MAX_MODULES = 13
 
 
 def modules_entered(call):

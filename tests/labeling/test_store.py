@@ -19,6 +19,7 @@ from sqlalchemy.schema import CreateTable
 
 from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
 from sabal.errors import FileError, InputError, UnknownNameError
+from sabal.labeling.stop_advice import stop_advice
 from sabal.labeling.store import Store, imports, migrations, schema
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import (
@@ -503,7 +504,7 @@ def test_status_before_the_first_batch(database):
     found = store.status()
     assert (found.round, found.remaining, found.finished) == (None, 0, False)
     assert store.batch() == store.next_items("ann", 3) == store.labels() == store.curve() == []
-    assert store.advice().verdict == "too-early"
+    assert stop_advice(store).verdict == "too-early"
     store.close()
 
 
@@ -615,7 +616,7 @@ def test_advice_is_a_projection_of_what_was_measured(
     known = store.latest_assessment()
     assert known[0] == number
     assert tuple(known[1].right) == tuple(right)
-    advice = store.advice()
+    advice = stop_advice(store)
     assert advice.verdict == verdict
     assert advice.text.endswith(".")
     if verdict != "too-early":

@@ -28,7 +28,7 @@ from research.reproduce.reproduction import (
     reproduce,
 )
 from research.reproduce.result_files import (
-    RunRecord,
+    TableRunRecord,
     digest_of,
     experiment_of,
     options_of,
@@ -581,7 +581,7 @@ def record_of(seed, **more):
         "machine": "a",
         "options": "{}",
     }
-    return RunRecord(**{**fields, **more})
+    return TableRunRecord(**{**fields, **more})
 
 
 def test_runs_on_another_copy_of_the_data_do_not_count(tmp_path):

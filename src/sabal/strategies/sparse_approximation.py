@@ -96,6 +96,10 @@ class SparseApproximation(Strategy):
             temperature=self.temperature,
         )
 
+    def spec_for(self, pool: Pool, kind: str) -> ProblemSpec:
+        """Return the options of the Problem of a pool with atoms of `kind`."""
+        return self.spec(kind)
+
     def solver(self) -> Solver:
         """Return the solver with this strategy's options."""
         raise TypeError(f"{type(self).__name__} has no solver")
@@ -105,7 +109,7 @@ class SparseApproximation(Strategy):
         kind = self.atoms
         if kind == "auto":
             kind = "posterior" if pool.has("log_probs") else "gradient"
-        spec = self.spec(kind)
+        spec = self.spec_for(pool, kind)
         rows, part = None, pool
         if self.candidates is not None and self.candidates * budget < pool.size:
             count = int(self.candidates * budget)
@@ -185,12 +189,12 @@ class PaperMethod(SparseApproximation):
     atoms: str = "auto"
     scale: str = "free"
 
-    def select(self, pool: Pool, budget: int, rng: np.random.Generator) -> Selection:
-        """Build the problem with the default uncertainty of its units, solve it, and report."""
+    def spec_for(self, pool: Pool, kind: str) -> ProblemSpec:
+        """Return the options of the Problem of a pool, with the default uncertainty of its units."""
+        spec = self.spec(kind)
         if self.scale == "literal" or self.uncertainty is not None:
-            return super().select(pool, budget, rng)
-        kind = pool.prediction_type.default_uncertainty
-        return replace(self, uncertainty=kind).select(pool, budget, rng)
+            return spec
+        return replace(spec, uncertainty=pool.prediction_type.default_uncertainty)
 
     def _check_atoms(self) -> None:
         if self.atoms in SabalKernel.kinds:

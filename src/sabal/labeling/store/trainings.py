@@ -9,32 +9,10 @@ import sqlalchemy as sa
 
 from sabal.errors import InputError
 from sabal.labeling.store import schema
-from sabal.labeling.store.pool_items import count_items
-from sabal.labeling.store.records import Advice, Assessment, CurvePoint, TrainingRecord
+from sabal.labeling.store.records import Assessment, CurvePoint, TrainingRecord
 from sabal.labeling.store.store_base import StoreBase
-from sabal.loop.stopping import (
-    HELPING,
-    MIN_POINTS,
-    NOT_HELPING,
-    TOO_EARLY,
-    UNCLEAR,
-    WORTHWHILE,
-    project,
-)
 
 STATES = ("idle", "features", "training", "choosing", "waiting", "failed")
-MORE = 200  # the number of labels whose gain is projected
-MIN_CHECKS = 20  # items drawn at random without which nobody is told to stop
-MEANINGS = {
-    HELPING: "More labels still help.",
-    UNCLEAR: "Whether they are worth it is not clear yet: label another batch, and look again.",
-    NOT_HELPING: f"You can stop: that is hardly more than {100 * WORTHWHILE:.0f} point, if at all.",
-}
-TOO_EARLY_ADVICE = Advice(
-    TOO_EARLY,
-    f"Too early to say what more labels would bring: that takes {MIN_POINTS} trainings, and items "
-    "to measure them on.",
-)
 
 
 class TrainingStore(StoreBase):
@@ -131,15 +109,6 @@ class TrainingStore(StoreBase):
             found = connection.execute(query).one_or_none()
         return None if found is None else (found.training_id, Assessment(**found.content))
 
-    def advice(self) -> Advice:
-        """Return whether more labels still help."""
-        latest = self.latest_assessment()
-        if latest is None:
-            return TOO_EARLY_ADVICE
-        with self.database.read() as connection:
-            left = count_items(connection) - latest[1].labels[-1]
-        return advice_on(latest[1], max(1, min(MORE, left)))
-
 
 def all_trainings(connection: sa.Connection) -> list[TrainingRecord]:
     """Return all trainings in order."""
@@ -171,33 +140,3 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
 
     interval = binomtest(round(share * count), count).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
-
-
-def advice_on(found: Assessment, more: int = MORE) -> Advice:
-    """Return what `more` labels would bring, in words."""
-    if not found.items or len(found.labels) < MIN_POINTS:
-        return TOO_EARLY_ADVICE
-    accuracies = [right / found.items for right in found.right]
-    checks = (found.wrong_checks, found.checks)
-    expected = project(found.labels, accuracies, more, checks=checks)
-    verdict = expected.verdict
-    if verdict == NOT_HELPING and found.checks < MIN_CHECKS:
-        # So few say too little about how large the error is.
-        verdict = UNCLEAR
-    labels = "1 more label" if more == 1 else f"{more} more labels"
-    summary = (
-        f"{labels} would bring about {100 * expected.gain:+.1f} points of accuracy "
-        f"({100 * expected.low:.1f} to {100 * expected.high:.1f})."
-    )
-    return Advice(verdict, f"{summary} {MEANINGS[verdict]} {_basis(found)}")
-
-
-def _basis(found: Assessment) -> str:
-    chosen = found.items - found.checks
-    basis = f"Measured at {len(found.labels)} numbers of labels on the same {found.items} items"
-    if not chosen:
-        return f"{basis}, drawn at random."
-    return (
-        f"{basis}: {found.checks} drawn at random, and {chosen} chosen ones by cross-validation, "
-        "which are harder than the rest and tell only how the error falls."
-    )

@@ -9,6 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match
 
 from sabal.errors import FileError, MissingPackageError, SabalError, UnknownNameError
 from sabal.labeling.store.answers import UnknownClassError
@@ -18,6 +19,8 @@ from sabal.labeling.web.api_types import ErrorResponse
 class NotAllowedError(SabalError):
     """Something that the role of a person does not include."""
 
+
+METHOD_NOT_ALLOWED = 405
 
 STATUS: tuple[tuple[type[SabalError], int], ...] = (
     (NotAllowedError, 403),
@@ -81,4 +84,14 @@ def add_error_handlers(app: FastAPI) -> None:
             error.status_code, "an address of this app", str(error.detail), "go to /help"
         )
         answer.headers.update(error.headers or {})
+        if error.status_code == METHOD_NOT_ALLOWED:
+            answer.headers["Allow"] = ", ".join(_methods(app, request))
         return answer
+
+
+def _methods(app: FastAPI, request: Request) -> list[str]:
+    """Return the methods of an address, which may have several routes."""
+    matching = (route for route in app.routes if route.matches(request.scope)[0] != Match.NONE)
+    return sorted(
+        {method for route in matching for method in getattr(route, "methods", None) or ()}
+    )

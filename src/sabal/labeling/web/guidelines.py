@@ -30,9 +30,9 @@ def as_html(text: str) -> Markup:
     """Return a text in Markdown as HTML, with its headings below those of the page."""
     parser, env = _markdown(), {}  # type: ignore[var-annotated]
     tokens = parser.parse(text, env)
-    for token in tokens:
-        if token.type in ("heading_open", "heading_close"):
-            token.tag = f"h{min(6, int(token.tag[1]) + 2)}"
+    for part in tokens:
+        if part.type in ("heading_open", "heading_close"):
+            part.tag = f"h{min(6, int(part.tag[1]) + 2)}"
     html = parser.renderer.render(tokens, parser.options, env)
     return Markup(html)  # noqa: S704  # nosec B704  # escaped by the parser
 

@@ -14,6 +14,7 @@ from starlette.templating import Jinja2Templates
 from sabal.labeling.exchange.formats import FORMATS
 from sabal.labeling.features.describe import learns_with
 from sabal.labeling.project import Project
+from sabal.labeling.stop_advice import stop_advice
 from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import ANSWER, REVIEW
 from sabal.labeling.web.api_types import shown_batch_item
@@ -95,7 +96,7 @@ def dashboard_context(project: Project) -> dict[str, Any]:
         "settings": settings,
         "curve": curve,
         "chart": curve_chart(curve),
-        "advice": store.advice(),
+        "advice": stop_advice(store),
         "balance": balance,
         "max_of_a_class": max(balance.values(), default=0),
         "pace": store.pace(),

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from sabal.labeling.exchange.exporting import export_bytes
 from sabal.labeling.exchange.formats import ENDINGS, FORMATS, MEDIA_TYPES, check_format
 from sabal.labeling.project import Project
+from sabal.labeling.stop_advice import stop_advice
 from sabal.labeling.store.records import REVIEW, Status
 from sabal.labeling.store.schema import MAX_INTEGER
 from sabal.labeling.web.api_types import (
@@ -52,7 +53,7 @@ def read_routes(project: Project) -> APIRouter:
     def curve() -> CurveResponse:
         """Return the accuracy after every training, and whether more labels still help."""
         points = store.curve()
-        advice = store.advice()
+        advice = stop_advice(store)
         return CurveResponse(points, advice.verdict, advice.text)
 
     @routes.get(
