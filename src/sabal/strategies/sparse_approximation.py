@@ -190,7 +190,7 @@ class PaperMethod(SparseApproximation):
     scale: str = "free"
 
     def spec_for(self, pool: Pool, kind: str) -> ProblemSpec:
-        """Return the options of the Problem of a pool, with the default uncertainty of its units."""
+        """Return the options of the Problem, with the default uncertainty of its units."""
         spec = self.spec(kind)
         if self.scale == "literal" or self.uncertainty is not None:
             return spec

@@ -320,12 +320,6 @@ class ClassChangeBody(BaseModel):
     name: Key
     target: Key | None = Field(None, description="The new name, or the class that remains.")
 
-    @model_validator(mode="after")
-    def _has_target(self) -> Self:
-        if (self.target is None) != (self.action == "add"):
-            raise ValueError("a `target` to rename or merge, and none to add")
-        return self
-
 
 class GuidelineBody(BaseModel):
     """The new guideline of the project, or of one class."""

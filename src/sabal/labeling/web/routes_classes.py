@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Depends, Request
 
+from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import MANAGE
 from sabal.labeling.web.api_types import (
@@ -31,6 +32,12 @@ def class_routes(project: Project) -> APIRouter:
     @routes.post("/classes", responses=error_schemas(WRITING), dependencies=[manage])
     def change(request: Request, body: ClassChangeBody) -> ClassesResponse:
         """Add, rename or merge a class; labels are kept, and count under the new name."""
+        if (body.target is None) != (body.action == "add"):
+            raise InputError(
+                "a `target` to rename or merge, and none to add",
+                f"{body.action} with target {body.target!r}",
+                "send the two together",
+            )
         project.change_classes(body.action, body.name, body.target, person=_name(request))
         return classes()
 
