@@ -5,6 +5,7 @@ from __future__ import annotations
 from browsing import all_saved, answer_all, digit_project, shown
 from disk_limits import no_file_above
 from sabal.labeling.project import Project
+from waiting import until
 
 INSIDE_WINDOW = """() => {
   const list = document.getElementById("classes").getBoundingClientRect();
@@ -361,12 +362,10 @@ def test_an_image_can_be_enlarged_and_moved(room, visit):
     assert page.locator("#one img").bounding_box()["width"] > 1.5 * usual
     left, top = page.evaluate("[one.scrollLeft, one.scrollTop]")
     # The enlarged image may still be laid out, or scrolling be under way.
-    page.wait_for_function(
-        "one.scrollHeight > one.clientHeight && one.scrollWidth > one.clientWidth"
-    )
+    until(lambda: page.evaluate("one.scrollHeight > one.clientHeight"))
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    page.wait_for_function(f"one.scrollLeft > {left} && one.scrollTop > {top}")
+    until(lambda: page.evaluate(f"one.scrollLeft > {left} && one.scrollTop > {top}"))
     assert shown(page) == first
     page.keyboard.press("1")
     shown(page, first)

@@ -7,10 +7,11 @@ import json
 import re
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 import uuid
+
+from waiting import until
 
 WORDS = {"sport": "ball goal team match win", "food": "bread soup salt oven taste"}
 PEOPLE = {"Lea": "lead", "Ann": "annotator", "Bob": "annotator"}
@@ -68,13 +69,6 @@ class Client:
                 assert self.answer(item["id"], label(item["id"]))[0] == 200
 
 
-def wait_for(condition, seconds=90):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.1)
-
-
 def test_the_life_of_a_project(tmp_path):
     folder, texts = tmp_path / "p", write_texts(tmp_path / "texts.csv", range(40))
     sabal("init", folder, "--data", texts, "--classes", "sport,food", "--overlap", 2,
@@ -109,7 +103,7 @@ def test_the_life_of_a_project(tmp_path):
 
 def play(folder, tmp_path, people):
     lea, ann, bob = people.values()
-    wait_for(lambda: lea.get("/api/status")["remaining"] > 0)
+    until(lambda: lea.get("/api/status")["remaining"] > 0)
     assert ann.call("/api/export")[0] == 403
     assert ann.answer("t0", "food")[0] in (200, 400)
     ann.label_all()
@@ -121,9 +115,9 @@ def play(folder, tmp_path, people):
     renamed = {"action": "rename", "name": "food", "target": "meals"}
     assert bob.call("/api/classes", renamed)[0] == 403
     assert lea.call("/api/classes", renamed)[0] == 200
-    wait_for(lambda: lea.get("/api/status")["round"] == 1)
+    until(lambda: lea.get("/api/status")["round"] == 1)
     sabal("add", folder, write_texts(tmp_path / "more.csv", range(30, 60)))
-    wait_for(lambda: lea.get("/api/status")["items"] == 60)
+    until(lambda: lea.get("/api/status")["items"] == 60)
     # A person corrects a label of their own, and the lead decides what they disagree on.
     assert ann.answer(first[1]["id"], truth(first[1]["id"]))[0] == 200
     disputed = [each["id"] for each in lea.get("/api/disagreements")["items"]]
@@ -134,6 +128,6 @@ def play(folder, tmp_path, people):
     while not lea.get("/api/status")["finished"]:
         ann.label_all()
         bob.label_all()
-        wait_for(lambda: lea.get("/api/status")["finished"] or lea.get("/api/status")["remaining"])
-    wait_for(lambda: lea.get("/api/status")["training"] == "idle")
+        until(lambda: lea.get("/api/status")["finished"] or lea.get("/api/status")["remaining"])
+    until(lambda: lea.get("/api/status")["training"] == "idle")
     assert set(lea.get("/api/status")["classes"]) == {"sport", "meals"}

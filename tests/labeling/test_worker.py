@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import time
 
 from labeling_digits import SAME, digits_project, label_all
 from sabal.labeling import engine as engines
@@ -13,13 +12,7 @@ from sabal.labeling import worker_process as workers
 from sabal.labeling.project import Project
 from sabal.labeling.worker_lock import WorkerLock
 from sabal.labeling.worker_process import start_worker
-
-
-def until(condition, seconds=60):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it takes too long"
-        time.sleep(0.05)
+from waiting import until
 
 
 def test_the_worker_trains_and_chooses_while_people_label(tmp_path):
