@@ -201,7 +201,11 @@ def test_a_lost_connection_is_said_where_the_item_was(room, visit, digits):
     page.context.set_offline(False)
     page.wait_for_selector("#trouble", state="hidden")
     all_saved(page)
-    page.wait_for_function("document.getElementById('training').textContent !== 'Connection lost'")
+    until(
+        lambda: page.evaluate(
+            "document.getElementById('training').textContent !== 'Connection lost'"
+        )
+    )
     assert len(room.labels()) == count
     page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
 

@@ -9,6 +9,7 @@ import pytest
 from browsing import all_saved, fits, shown, violations
 from sabal.labeling.project import Project
 from sabal.labeling.store.records import ImportedLabel, Submission
+from waiting import until
 
 TEXTS = {
     "sport": "The team won the final match in extra time.",
@@ -89,7 +90,7 @@ def test_items_are_searched_filtered_and_given_another_label(news, visit):
     page.wait_for_selector(f"#item-title:has-text('{other}')")
     page.keyboard.press("Escape")
     page.wait_for_selector("#item-dialog", state="hidden")
-    page.wait_for_function(f"document.activeElement.textContent === '{other}'")
+    until(lambda: page.evaluate(f"document.activeElement.textContent === '{other}'"))
 
 
 def test_the_lead_decides_disagreements_one_by_one(news, visit):
