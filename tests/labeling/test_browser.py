@@ -365,8 +365,6 @@ def test_an_image_can_be_enlarged_and_moved(room, visit):
     page.wait_for_selector("#one.zoomed")
     assert page.locator("#one img").bounding_box()["width"] > 1.5 * usual
     left, top = page.evaluate("[one.scrollLeft, one.scrollTop]")
-    # The enlarged image may still be laid out, or scrolling be under way.
-    until(lambda: page.evaluate("one.scrollHeight > one.clientHeight"))
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
     until(lambda: page.evaluate(f"one.scrollLeft > {left} && one.scrollTop > {top}"))
@@ -379,6 +377,23 @@ def test_an_image_can_be_enlarged_and_moved(room, visit):
     page.keyboard.press("Escape")
     assert not page.query_selector("#one.zoomed")
     all_saved(page)
+
+
+def test_an_image_that_is_still_loading_is_enlarged_once_it_is_there(room, visit):
+    page = visit(room)
+    first, held = shown(page), []
+    page.route("**/media/**", held.append)
+    page.reload()
+    until(lambda: page.evaluate("Boolean(document.querySelector('#one img'))"))
+    page.keyboard.press("z")
+    assert not page.query_selector("#one.zoomed")
+    until(lambda: held and page.evaluate("true"))
+    for route in held:
+        route.continue_()
+    page.wait_for_selector("#one.zoomed")
+    middle = page.evaluate("2 * one.scrollTop + one.clientHeight - one.scrollHeight")
+    assert abs(middle) <= 2
+    assert shown(page) == first
 
 
 def test_help_opens_and_closes_with_the_keyboard(room, visit):

@@ -1,5 +1,7 @@
 // Reading an item that is larger than its place: scrolling a text, zooming an image.
 
+import { markTiny } from "./tiny.js";
+
 const LINE = 64;
 const PAGE = 0.85;
 const SCROLLS = {
@@ -64,6 +66,12 @@ export class Reader {
       this.#leave();
       return;
     }
+    if (!image.complete) {
+      // Where to scroll follows from its size, which is not known before.
+      image.addEventListener("load", () => image.isConnected && !this.#zoomed && this.zoom(event), { once: true });
+      return;
+    }
+    markTiny(image); // it may be here, and its load event not yet
     const { left, top, width, height } = image.getBoundingClientRect();
     const [x, y] = event ? [(event.clientX - left) / width, (event.clientY - top) / height] : [0.5, 0.5];
     this.#zoomed = image;
