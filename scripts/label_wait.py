@@ -1,10 +1,11 @@
-"""How long a label waits at most while many labels are imported into the same project.
+"""How long a label waits at most while commands work on the same project.
 
     python scripts/label_wait.py --rows 1000000
     python scripts/label_wait.py --rows 1000000 --database-url postgresql+psycopg://me@host/empty
 
-Four people label over HTTP while `sabal import` runs in a process of its own. At the end every
-answer that was acknowledged is compared with the database.
+Four people label over HTTP while commands run one after the other, each in a process of its own:
+`sabal import` of so many labels, `sabal add` of so many items, `sabal classes rename` and `merge`,
+and `sabal export`. At the end every answer that was acknowledged is compared with the database.
 """
 
 from __future__ import annotations
@@ -27,26 +28,35 @@ from sabal.labeling.project import Project
 from sabal.labeling.store.records import NewBatchItem
 
 PEOPLE = 4
-OPEN = 20_000
+OPEN = 60_000
 """Items that people may label meanwhile."""
 PAUSE_SECONDS = 0.05
 
 
 def make_project(folder: Path, rows: int, url: str | None) -> Path:
-    """Texts, of which the last ones are in a batch and the others in a file of labels."""
-    with (folder / "texts.csv").open("w") as file:
-        file.write("id,text\n")
-        file.writelines(f"i{row},text {row}\n" for row in range(rows + OPEN))
+    """Texts, of which the last ones are in a batch and the others in a file of labels.
+
+    Another file has more texts.
+    """
+    write_texts(folder / "texts.csv", range(rows + OPEN))
+    write_texts(folder / "more.csv", range(rows + OPEN, 2 * rows + OPEN))
     with (folder / "labels.csv").open("w") as file:
         file.write("id,label\n")
         file.writelines(f"i{row},{'yes' if row % 2 else 'no'}\n" for row in range(rows))
     given = {} if url is None else {"database_url": url}
     with Project.create(
-        folder / "p", data=folder / "texts.csv", classes=["yes", "no"], **given
+        folder / "p", data=folder / "texts.csv", classes=["yes", "no", "spare"], **given
     ) as project:
         batch = [NewBatchItem(row) for row in range(rows, rows + OPEN)]
         project.store.add_round(0, batch, strategy="random")
     return folder / "p"
+
+
+def write_texts(path: Path, rows: range) -> None:
+    """Write a file of items."""
+    with path.open("w") as file:
+        file.write("id,text\n")
+        file.writelines(f"i{row},text {row}\n" for row in rows)
 
 
 class Person(threading.Thread):
@@ -55,7 +65,8 @@ class Person(threading.Thread):
     def __init__(self, address: str, name: str, stop: threading.Event) -> None:
         super().__init__(name=name)
         self.address, self.stop = address, stop
-        self.waits: dict[str, list[float]] = {"label": [], "next": []}
+        # When an answer came, and after how many seconds.
+        self.waits: dict[str, list[tuple[float, float]]] = {"label": [], "next": []}
         self.acknowledged: list[str] = []
         self.refused = 0
 
@@ -89,8 +100,21 @@ class Person(threading.Thread):
         started = time.perf_counter()
         connection.request(method, path, content, {"Content-Type": "application/json"})
         answer = json.load(connection.getresponse())
-        self.waits[what].append(time.perf_counter() - started)
+        now = time.perf_counter()
+        self.waits[what].append((now, now - started))
         return answer
+
+
+def commands(folder: Path) -> dict[str, list[str | Path]]:
+    """Return the commands to run by name; people never use the class that changes."""
+    data = folder.parent
+    return {
+        "import": ["import", folder, data / "labels.csv"],
+        "add": ["add", folder, data / "more.csv"],
+        "classes rename": ["classes", folder, "rename", "spare", "rest"],
+        "classes merge": ["classes", folder, "merge", "rest", "no"],
+        "export": ["export", folder, "--out", data / "out.csv"],
+    }
 
 
 def main() -> None:
@@ -106,36 +130,40 @@ def main() -> None:
             people = [Person(address, f"person{n}", stop) for n in range(PEOPLE)]
             for person in people:
                 person.start()
-            started = time.perf_counter()
-            command = [
-                sys.executable,
-                "-m",
-                "sabal",
-                "import",
-                folder,
-                folder.parent / "labels.csv",
-            ]
-            done = subprocess.run(command, check=False)  # noqa: S603  # nosec B603  # our own
-            took = time.perf_counter() - started
+            for name, words in commands(folder).items():
+                started = time.perf_counter()
+                command = [sys.executable, "-m", "sabal", *words]
+                done = subprocess.run(command, check=False)  # noqa: S603  # nosec B603  # our own
+                ended = time.perf_counter()
+                print(f"{name}: exit code {done.returncode}, {ended - started:.0f} s")
+                time.sleep(1.0)  # for the answers to what was sent meanwhile
+                tell_waits(people, started)
             stop.set()
             for person in people:
                 person.join()
-        tell(folder, given.rows, people, done.returncode, took)
+        tell_answers(folder, people)
 
 
-def tell(folder: Path, rows: int, people: list[Person], code: int, took: float) -> None:
-    """Print the waits, and what became of the answers."""
+def tell_waits(people: list[Person], since: float) -> None:
+    """Print how long people waited for what was answered since a time."""
     for what in ("label", "next"):
-        waits = np.array([wait for person in people for wait in person.waits[what]])
-        median, late = np.percentile(waits, [50, 99])
+        found = [wait for person in people for at, wait in person.waits[what] if at >= since]
+        if not found:
+            print(f"  {what}: no request")
+            continue
+        median, late = np.percentile(found, [50, 99])
         print(
-            f"{what}: median {1000 * median:.0f} ms, p99 {1000 * late:.0f} ms, "
-            f"longest {waits.max():.2f} s ({len(waits)} requests)"
+            f"  {what}: median {1000 * median:.0f} ms, p99 {1000 * late:.0f} ms, "
+            f"longest {max(found):.2f} s ({len(found)} requests)",
+            flush=True,
         )
+
+
+def tell_answers(folder: Path, people: list[Person]) -> None:
+    """Print what became of the answers."""
     acknowledged = {each for person in people for each in person.acknowledged}
     with Project.open(folder, to_read=True) as project:
         stored = {answer.submission for answer in project.store.history()}
-    print(f"import of {rows} rows: exit code {code}, {took:.0f} s")
     print(
         f"acknowledged {len(acknowledged)}, lost {len(acknowledged - stored)}, "
         f"refused {sum(person.refused for person in people)}, stored in all {len(stored)}"

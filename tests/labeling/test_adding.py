@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import random
+import shutil
+import sqlite3
+import time
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 from PIL import Image
 
+from forks import COMMAND, COMMAND_IMPORTS, Forks
 from labeling_digits import CLASSES, X, Y
 from labeling_helpers import answer, settings
 from sabal.errors import FileError, InputError
 from sabal.labeling.adding import add_data
 from sabal.labeling.choosing import reserved_checks
 from sabal.labeling.engine import Engine
+from sabal.labeling.features.backbone import OwnFeatures
 from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.project import Project
+from sabal.labeling.store import pool_items, schema
+from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import AddReport, ImportedLabel
+
+KILLS = int(os.environ.get("SABAL_KILLS", "6"))
 
 
 def write_texts(path, numbers, texts=("bread soup salt", "ball goal team")):
@@ -123,6 +137,88 @@ def test_features_of_added_tables_are_those_in_them(tmp_path):
             add_data(project, narrow)
 
 
+def test_the_engine_works_between_the_parts_of_an_addition(tmp_path, monkeypatch):
+    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 4)
+    data = write_features(tmp_path / "pool.parquet", 0, 10)
+    with Project.create(tmp_path / "p", data=data, classes=CLASSES, check_share=0.2) as project:
+        engine, seen = Engine(project), []
+
+        def work_meanwhile(self):
+            work(engine)
+            seen.append(len(engine._keys))
+            assert np.array_equal(engine._features_ND, X[: seen[-1]])
+
+        work(engine)
+        monkeypatch.setattr(Database, "let_others_write", work_meanwhile)
+        add_data(project, write_features(tmp_path / "more.parquet", 10, 20))
+        assert seen == [14, 18, 20]
+        # Read once, although it was added in three parts.
+        assert len(OwnFeatures(project)._tables) == 2
+
+
+def test_items_that_are_added_while_features_are_loaded_are_noticed(tmp_path, monkeypatch):
+    data = write_features(tmp_path / "pool.parquet", 0, 10)
+    more = write_features(tmp_path / "more.parquet", 10, 20)
+    with Project.create(tmp_path / "p", data=data, classes=CLASSES) as project:
+        engine, load = Engine(project), FeatureFiles.load
+
+        def add_after_loading(self):
+            rows_ND = load(self)
+            add_data(project, more)
+            return rows_ND
+
+        monkeypatch.setattr(FeatureFiles, "load", add_after_loading)
+        work(engine)
+        assert np.array_equal(engine._features_ND, X[:20])
+        assert engine._keys == [f"d{k}" for k in range(20)]
+
+
+def test_an_addition_that_is_killed_anywhere_is_completed_by_the_next(tmp_path):
+    count, draw, killed, cut = 4_000, random.Random(KILLS), 0, 0  # noqa: S311
+    more = tmp_path / "more.csv"
+    rows = "".join(f"n{row},new {row},{row}\n" for row in range(count))
+    more.write_text("id,text,number\n" + rows)
+    with Forks(COMMAND_IMPORTS, COMMAND, tmp_path / "log") as forks:
+        text_project(tmp_path).close()
+        for number in range(KILLS):
+            folder = tmp_path / str(number)
+            shutil.copytree(tmp_path / "p", folder)
+            process = forks.start("add", folder, more)
+            wait_for_items(folder / "sabal.db", 20 + draw.randrange(count // 2))
+            killed += forks.kill(process) == -9
+            cut += 0 < check_numbers(folder) < count
+            assert forks.run("add", folder, more) == 0, forks.log.read_text()
+            assert check_numbers(folder) == count
+    assert cut
+    print(f"{killed} additions killed, {cut} in the middle; all completed by the next")
+
+
+def wait_for_items(database, count):
+    """Wait until so many items are in the pool."""
+    deadline = time.monotonic() + 300
+    with contextlib.closing(sqlite3.connect(database, timeout=60)) as connection:
+        while connection.execute("SELECT count(*) FROM items").fetchone()[0] < count:
+            assert time.monotonic() < deadline, "nothing is added"
+            time.sleep(0.001)
+
+
+def check_numbers(folder):
+    """Check that the new items in the pool are whole; return how many there are."""
+    with Project.open(folder) as project:
+        found = project.items
+        added = found[20:]
+        assert [item.id for item in found] == list(range(len(found)))
+        assert [item.key for item in added] == [f"n{row}" for row in range(len(added))]
+        sources = project.store.added_sources()
+        assert [row for each in sources for row in each.rows] == list(range(len(added)))
+        with project.store.database.read() as connection:
+            details = connection.execute(sa.select(schema.item_details)).all()
+        assert {row.item_id: row.content for row in details} == {
+            item.id: {"number": item.key[1:]} for item in added
+        }
+        return len(added)
+
+
 def test_images_of_this_folder_and_of_another(tmp_path):
     for k in range(6):
         write_image(tmp_path / "photos" / f"{k}.png", 20 * k)
@@ -171,3 +267,11 @@ def test_checks_come_from_all_parts_and_earlier_ones_stay():
     assert 30 <= len(of_first) <= 36
     assert np.array_equal(of_first, alone[: len(of_first)])
     assert reserved_checks(given, [1000, 500, 1]).max() <= 1500
+
+
+def test_checks_come_from_all_of_many_small_parts():
+    rows = reserved_checks(settings(budget=500, check_share=0.1), [500] * 100)
+    assert len(set(rows.tolist())) == 50
+    # A draw from all: not more than half of the 50 in any fifth of the pool.
+    assert max(np.bincount(rows // 10_000, minlength=5)) <= 25
+    assert min(np.bincount(rows // 10_000, minlength=5)) >= 1

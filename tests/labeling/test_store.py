@@ -20,9 +20,10 @@ from sqlalchemy.schema import CreateTable
 from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.labeling.stop_advice import stop_advice
-from sabal.labeling.store import Store, imports, migrations, schema
+from sabal.labeling.store import Store, imports, migrations, pool_items, schema
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import (
+    AddReport,
     Assessment,
     ImportedLabel,
     NewBatchItem,
@@ -850,6 +851,69 @@ def test_an_interrupted_import_adds_the_rest_when_it_is_repeated(store, monkeypa
     report = store.import_labels(rows)
     assert (report.labels, report.already) == (10, 2)
     assert current_labels(store) == [(row.id, "dog", row.annotator) for row in rows]
+
+
+def new_items(count):
+    return [PoolItem(row, f"n{row}", "text", f"new {row}", {"n": f"{row}"}) for row in range(count)]
+
+
+def check_added(store, before, count):
+    """Check that the first `count` new items are in the pool, each whole and once."""
+    found = store.items()
+    assert [item.id for item in found] == list(range(before + count))
+    assert [item.key for item in found[before:]] == [f"n{row}" for row in range(count)]
+    assert all(store.details_of(item.key) == {"n": item.key[1:]} for item in found[before:])
+    sources = store.added_sources()
+    assert [row for source in sources for row in source.rows] == list(range(count))
+    starts = itertools.accumulate((len(source.rows) for source in sources), initial=before)
+    assert [source.first_item for source in sources] == list(starts)[:-1]
+
+
+def test_people_label_while_items_are_added(database, store, monkeypatch):
+    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    other, before, seen = Store.open(database), len(store.items()), []
+
+    def label_meanwhile(self):
+        answer(other, f"i{len(seen)}", "cat")
+        seen.append(len(other.items()) - before)
+        check_added(other, before, seen[-1])
+
+    monkeypatch.setattr(Database, "let_others_write", label_meanwhile)
+    assert store.add_source("more.csv", new_items(5)) == AddReport(5, 0)
+    assert seen == [2, 4, 5]
+    assert [each.item for each in store.history()] == ["i0", "i1", "i2"]
+    other.close()
+
+
+def test_an_interrupted_addition_adds_the_rest_when_it_is_repeated(store, monkeypatch):
+    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    before = len(store.items())
+
+    def stop(self):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Database, "let_others_write", stop)
+    with pytest.raises(KeyboardInterrupt):
+        store.add_source("more.csv", new_items(5))
+    check_added(store, before, 2)
+    monkeypatch.undo()
+    assert store.add_source("more.csv", new_items(5)) == AddReport(3, 2)
+    check_added(store, before, 5)
+
+
+def test_two_processes_add_the_same_items_once(database, store, monkeypatch):
+    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    other, before, reports = Store.open(database), len(store.items()), []
+
+    def add_meanwhile(self):
+        monkeypatch.setattr(Database, "let_others_write", lambda self: None)
+        reports.append(other.add_source("more.csv", new_items(5)))
+
+    monkeypatch.setattr(Database, "let_others_write", add_meanwhile)
+    reports.append(store.add_source("more.csv", new_items(5)))
+    assert reports == [AddReport(3, 2), AddReport(2, 3)]
+    check_added(store, before, 5)
+    other.close()
 
 
 def steps_of(store, act):

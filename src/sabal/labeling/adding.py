@@ -18,10 +18,11 @@ def add_data(
     text_column: str | None = None,
     id_column: str | None = None,
 ) -> AddReport:
-    """Add the items of `data` that the project does not have yet, all of them or none.
+    """Add the items of `data` that the project does not have yet.
 
-    An item is there already if its id and its text or path are. The columns are by default those
-    of the settings.
+    An item is there already if its id and its text or path are. All are checked before the first
+    is added; if this is interrupted, the rest is added when it is repeated. The columns are by
+    default those of the settings.
     """
     path, settings = Path(data).absolute(), project.settings
     source = read_source(

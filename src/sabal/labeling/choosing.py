@@ -72,7 +72,8 @@ def reserved_checks(settings: Settings, part_sizes: Sequence[int]) -> np.ndarray
     rows, turns, start = [], [], 0
     for part_size in part_sizes:
         rows.append(start + rng.permutation(part_size))
-        turns.append((np.arange(part_size) + 0.5) / part_size)
+        # A random start: of many small parts, which take few turns each, any may come first.
+        turns.append((np.arange(part_size) + rng.random()) / part_size)
         start += part_size
     order = np.argsort(np.concatenate(turns), kind="stable")
     count = math.ceil(settings.check_share * min(settings.budget, size))

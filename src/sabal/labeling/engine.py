@@ -92,7 +92,8 @@ class Engine:
             # A network computes in single precision; double would only need twice the memory.
             dtype = np.float32 if self._head_name == LENET else np.float64
             features_ND = np.array(features.load(), dtype=dtype)
-            self._keys = [item.key for item in self.project.items]
+            # Items may have been added since the features were begun.
+            self._keys = [item.key for item in self.project.items[: len(features_ND)]]
             self._skip_unreadable(features_ND)
             self._features_ND = features_ND
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 from typing import Protocol
 
@@ -33,9 +34,10 @@ class OwnFeatures:
     """Features that the user supplied in tables: the one of the project, and those added later."""
 
     def __init__(self, project: Project) -> None:
+        count = len(project.items)  # counted first: items may be added meanwhile
         added = project.store.added_sources()
-        first = added[0].first_item if added else len(project.items)
-        self._tables = [AddedSource(str(project.data), 0, list(range(first))), *added]
+        first = added[0].first_item if added else count
+        self._tables = _joined([AddedSource(str(project.data), 0, list(range(first))), *added])
         self._rows: dict[int, np.ndarray] = {}
 
     def rows(self, items: Sequence[PoolItem]) -> np.ndarray:
@@ -62,6 +64,16 @@ class OwnFeatures:
                 )
             self._rows[number] = rows_ND[table.rows]
         return self._rows[number]
+
+
+def _joined(sources: Sequence[AddedSource]) -> list[AddedSource]:
+    """Return sources in which successive ones of the same file are one, which is read once."""
+    joined: list[AddedSource] = []
+    for path, group in groupby(sources, key=lambda source: source.path):
+        parts = list(group)
+        rows = [row for part in parts for row in part.rows]
+        joined.append(AddedSource(path, parts[0].first_item, rows))
+    return joined
 
 
 def name_of_backbone(project: Project) -> str:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sabal.labeling.store import schema
 from sabal.labeling.store.class_history import ClassHistory, class_history
 from sabal.labeling.store.current_answers import current_votes, settled_label
+from sabal.labeling.store.pool_items import KEYS_PER_QUERY
 from sabal.labeling.store.records import BatchItem, NewBatchItem, RoundRecord
 from sabal.labeling.store.store_base import StoreBase
 
@@ -32,7 +33,7 @@ class BatchStore(StoreBase):
     ) -> bool:
         """Add a round and its batch; False if it, or an item in another round, exists already."""
         with self.database.write() as connection:
-            if _is_taken(connection, number, {each.item for each in items}):
+            if _is_taken(connection, number, [each.item for each in items]):
                 return False
             values = {
                 "number": number,
@@ -122,11 +123,17 @@ def to_json(value: Any) -> Any:
     return value
 
 
-def _is_taken(connection: sa.Connection, number: int, items: set[int]) -> bool:
+def _is_taken(connection: sa.Connection, number: int, items: Sequence[int]) -> bool:
     """Return whether the round exists, or one of the items is in another."""
     r, b = schema.rounds.c, schema.batch_items.c
-    exists = connection.scalar(sa.select(r.number).where(r.number == number))
-    return exists is not None or not items.isdisjoint(connection.scalars(sa.select(b.item_id)))
+    if connection.scalar(sa.select(r.number).where(r.number == number)) is not None:
+        return True
+    # By key: to read all batches would take a second if a million labels were imported.
+    parts = (items[k : k + KEYS_PER_QUERY] for k in range(0, len(items), KEYS_PER_QUERY))
+    return any(
+        connection.scalar(sa.select(b.item_id).where(b.item_id.in_(part)).limit(1)) is not None
+        for part in parts
+    )
 
 
 def _with_present_names(why: dict[str, Any], names: ClassHistory, time: str) -> dict[str, Any]:

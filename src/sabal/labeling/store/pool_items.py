@@ -15,6 +15,7 @@ from sabal.labeling.store.records import AddedSource, AddReport, PoolItem
 from sabal.labeling.store.store_base import StoreBase
 
 ITEMS_PER_INSERT = 5_000
+ITEMS_PER_TRANSACTION = 500  # tens of milliseconds, for which others wait
 KEYS_PER_QUERY = 500
 
 
@@ -38,33 +39,40 @@ class PoolItemStore(StoreBase):
         return count
 
     def add_source(self, path: str, items: Sequence[PoolItem]) -> AddReport:
-        """Add the items of a source that are new, all or none of them.
+        """Add the items of a source that are new.
 
         The ids of `items` are their rows in the source. An item with the key and the content of one
-        that is there already adds nothing.
+        that is there already adds nothing. All items are checked first. They are added by small
+        transactions, between which people label; each is recorded as a source of its own. If this
+        is interrupted, the first items are in the pool, and the others are added when it is
+        repeated.
         """
-        with self.database.write() as connection:
-            known = _contents_of(connection, (item.key for item in items))
-            for item in items:
-                if known.get(item.key, item.content) != item.content:
-                    raise InputError(
-                        "an id of its own for every new item",
-                        f"{item.key!r} again, with other content",
-                        "give it another id, or name a column of ids",
-                    )
-            new = [item for item in items if item.key not in known]
-            first = int(connection.scalar(sa.select(sa.func.max(schema.items.c.id))) or 0) + 1
-            for start in range(0, len(new), ITEMS_PER_INSERT):
-                part = new[start : start + ITEMS_PER_INSERT]
-                _insert(connection, [replace(x, id=first + start + k) for k, x in enumerate(part)])
-            if new:
-                values = {"path": path, "first_item": first, "rows": [item.id for item in new]}
-                now = self.database.now_text()
-                connection.execute(schema.sources.insert().values(**values, added_at=now))
-        return AddReport(len(new), len(items) - len(new))
+        with self.database.read() as connection:
+            new = _new_items(connection, items)
+        added = 0
+        for start in range(0, len(new), ITEMS_PER_TRANSACTION):
+            with self.database.write() as connection:
+                # Again: another process may have added some of them since.
+                part = _new_items(connection, new[start : start + ITEMS_PER_TRANSACTION])
+                self._add_part(connection, path, part)
+            added += len(part)
+            self.database.let_others_write()
+        return AddReport(added, len(items) - added)
+
+    def _add_part(self, connection: sa.Connection, path: str, part: Sequence[PoolItem]) -> None:
+        if not part:
+            return
+        first = int(connection.scalar(sa.select(sa.func.max(schema.items.c.id))) or 0) + 1
+        _insert(connection, [replace(item, id=first + k) for k, item in enumerate(part)])
+        values = {"path": path, "first_item": first, "rows": [item.id for item in part]}
+        now = self.database.now_text()
+        connection.execute(schema.sources.insert().values(**values, added_at=now))
 
     def added_sources(self) -> list[AddedSource]:
-        """Return what was added after the data that the project began with, in order."""
+        """Return what was added after the data that the project began with, in order.
+
+        There is one for every transaction, so that a part of the pool never changes.
+        """
         s = schema.sources
         query = sa.select(s.c.path, s.c.first_item, s.c.rows).order_by(s.c.id)
         with self.database.read() as connection:
@@ -84,6 +92,19 @@ class PoolItemStore(StoreBase):
         if found is None:
             raise UnknownNameError("the id of an item of this project", repr(key), "check the id")
         return PoolItem(*found)
+
+
+def _new_items(connection: sa.Connection, items: Sequence[PoolItem]) -> list[PoolItem]:
+    """Return the items that are not there yet; refuse one that is there with other content."""
+    known = _contents_of(connection, (item.key for item in items))
+    for item in items:
+        if known.get(item.key, item.content) != item.content:
+            raise InputError(
+                "an id of its own for every new item",
+                f"{item.key!r} again, with other content",
+                "give it another id, or name a column of ids",
+            )
+    return [item for item in items if item.key not in known]
 
 
 def _insert(connection: sa.Connection, items: Sequence[PoolItem]) -> None:
