@@ -566,3 +566,26 @@ def test_a_header_with_nonsense_is_refused(tmp_path):
         np.lib.format.write_array_header_1_0(file, header)
     with path.open("rb") as file, pytest.raises(ValueError, match="shape"):
         read_header(file)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_parquet_pool_read_in_blocks_is_arrows_table_of_it(tmp_path, monkeypatch, seed):
+    rng = np.random.default_rng(seed)
+    n, width = (int(x) for x in rng.integers((1, 1), (90, 6)))
+    kind = pa.list_(pa.float32() if seed % 2 else pa.float64())
+    features = pa.array(rng.standard_normal((n, width)).tolist(), kind)
+    probs = pa.array(rng.dirichlet(np.ones(3), size=n).tolist())
+    table = pa.table({"features": features, "probs": probs, "id": (NAMES * 2)[:n]})
+    path = tmp_path / "pool.parquet"
+    pq.write_table(table, path, row_group_size=int(rng.integers(1, n + 1)))
+    monkeypatch.setattr(parquet_module, "BATCH_BYTES", int(rng.integers(1, 2000)))
+
+    arrays = parquet_module.ParquetPool(path).whole()
+
+    expected = pq.read_table(path)
+    assert set(arrays) == {"features", "probs", "id"}
+    for name, array in arrays.items():
+        column = expected.column(name).combine_chunks()
+        plain = parquet_module.to_array(column, name, path)
+        assert array.dtype == plain.dtype or name == "id"
+        assert np.array_equal(array, plain)

@@ -14,6 +14,7 @@ import numpy as np
 from sabal.core.extras import import_optional
 from sabal.errors import FileError
 from sabal.pools.contents import PER_ITEM, ArraySpec, unreadable
+from sabal.pools.scratch import Scratch
 from sabal.pools.sinks import Sink, Strings, Wanted
 
 BATCH_BYTES = 2**20  # bytes decoded at a time
@@ -40,12 +41,9 @@ class ParquetPool:
 
     def whole(self) -> dict[str, np.ndarray]:
         """Return all arrays of the pool, in memory."""
-        with _reading(self.path):
-            table = self._dataset.to_table(columns=self._columns)
-            return {
-                name: to_array(table.column(name).combine_chunks(), name, self.path)
-                for name in self._columns
-            }
+        # In blocks: Arrow's table of the whole file would be in memory beside the arrays.
+        everything = Wanted(0, sum(self._sizes), stored=False, scratch=Scratch())
+        return self.read(self._columns, everything)
 
     def specs(self) -> dict[str, ArraySpec]:
         """Return the metadata of all arrays of the pool."""

@@ -16,24 +16,33 @@ from sabal.pools.scratch import Scratch
 class Numbers:
     """Rows of numbers (or strings of fixed length), kept in memory until they are spilled.
 
-    `row` is the shape of a row. With `scratch`, rows are written to disk from the start.
+    `row` is the shape of a row. With `scratch`, rows are written to disk from the start. With
+    `rows`, their number, memory for all is reserved once, and there is no second copy at the end.
     """
 
     def __init__(
-        self, name: str, row: tuple[int, ...], dtype: np.dtype, scratch: Scratch | None
+        self,
+        name: str,
+        row: tuple[int, ...],
+        dtype: np.dtype,
+        scratch: Scratch | None,
+        rows: int | None = None,
     ) -> None:
         self.name = name
         self.row = row
         self.dtype = dtype
         self.size = 0
         self._held: list[np.ndarray] = []
+        self._whole = None if rows is None else np.empty((rows, *row), dtype=dtype)
         self._scratch = scratch
         self._file: BinaryIO | None = None if scratch is None else scratch.create(f"{name}.raw")
 
     def write(self, block: np.ndarray) -> None:
         """Add some rows."""
-        self.size += block.shape[0]
-        if self._scratch is None or self._file is None:
+        start, self.size = self.size, self.size + block.shape[0]
+        if self._whole is not None:
+            self._whole[start : self.size] = block
+        elif self._scratch is None or self._file is None:
             # A copy, as the caller may reuse the buffer for the next block.
             self._held.append(np.array(block, dtype=self.dtype, order="C"))
         elif block.nbytes:
@@ -49,6 +58,8 @@ class Numbers:
 
     def done(self) -> np.ndarray | RawRows:
         """Return all rows."""
+        if self._whole is not None:
+            return self._whole
         shape = (self.size, *self.row)
         if self._scratch is None or self._file is None:
             whole = np.empty(shape, dtype=self.dtype)
@@ -122,7 +133,9 @@ class Wanted:
 
     def numbers(self, name: str, row: tuple[int, ...], dtype: np.dtype) -> Numbers:
         """Return a sink for numbers that have to be decoded."""
-        return Numbers(name, row, dtype, self.scratch if self.stored else None)
+        if self.stored:
+            return Numbers(name, row, dtype, self.scratch)
+        return Numbers(name, row, dtype, None, rows=len(self))
 
     def strings(self, name: str, *, text: bool) -> Strings:
         """Return a sink for strings that have to be decoded."""
