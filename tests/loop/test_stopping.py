@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sabal.errors import InputError
-from sabal.loop.stopping import project
+from sabal.loop.stopping import first_stop, project
 
 LABELS = np.arange(20, 201, 20)
 
@@ -87,3 +87,14 @@ def test_any_curve_has_an_answer_in_range(accuracies, more, worthwhile):
 def test_what_is_no_curve_is_refused(labels, accuracies):
     with pytest.raises(InputError):
         project(labels, accuracies, 10)
+
+
+def test_the_first_stop_is_where_a_loop_that_sees_no_further_would_stop():
+    curve = np.full(10, 0.97)
+    at = first_stop(LABELS, curve)
+    assert 3 <= at < 9
+    verdicts = [project(LABELS[: k + 1], curve[: k + 1], 100).verdict for k in range(3, at + 1)]
+    assert verdicts[-1] == "not-helping"
+    assert "not-helping" not in verdicts[:-1]
+    assert first_stop(LABELS[: at + 1], curve[: at + 1]) is None  # the end is no early stop
+    assert first_stop(LABELS, power_law(LABELS, 0.0, 3.0, 0.5)) is None

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from sabal.simulate.curves import Point, area, areas_of, interval, summarise, wins
+from sabal.simulate.early_stop import early_stop
 from sabal.simulate.recommendation import recommend
 from sabal.simulate.verdict import label_at_random, verdict
 
@@ -173,3 +174,19 @@ def test_random_is_advised_where_it_was_shown_and_not_at_a_ceiling():
     full = [p for s in range(5) for name in ("random", "sabal") for p in curve(name, s, [0.99, 1])]
     assert not label_at_random(summarise(full))
     assert recommend(full).strategy == "sabal"
+
+
+def test_where_the_advice_would_have_stopped_and_what_that_costs():
+    flat = [0.97] * 8 + [0.98]
+    steep = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    points = curve("sabal", 0, flat) + curve("sabal", 1, steep) + curve("random", 0, steep)
+    found = early_stop(points, "sabal")
+    assert (found.runs, found.stopped) == (2, 1)
+    assert found.labels + found.labels_saved == 90
+    assert 40 <= found.labels < 90
+    assert found.points_lost == pytest.approx(1.0)
+    assert f"at {found.labels:.0f} labels on average" in found.text
+    never = early_stop(points, "random")
+    assert (never.stopped, never.labels, never.points_lost) == (0, None, None)
+    assert "no run of random" in never.text
+    assert early_stop(points, "margin") is None

@@ -108,7 +108,14 @@ def test_the_same_command_again_repeats_nothing(finished):
     assert "2 paired seeds cannot tell" in found["recommendation"]["reason"]
     shown = run("--out", folder).stdout.splitlines()
     assert " ".join(shown).rstrip().endswith("run at least 5.")
-    assert "Use sabal on these data" in (folder / "report.html").read_text()
+    page = (folder / "report.html").read_text()
+    assert "Use sabal on these data" in page
+    # Three points are too few to stop a run.
+    assert found["early_stop"]["strategy"] == "sabal"
+    assert (found["early_stop"]["runs"], found["early_stop"]["stopped"]) == (2, 0)
+    said = "would have ended no run of sabal early"
+    assert said in " ".join(" ".join(shown).split())
+    assert said in page
 
 
 def test_another_plan_for_the_same_folder_is_refused(finished):

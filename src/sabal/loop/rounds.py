@@ -21,11 +21,10 @@ from sabal.learners.learner import Learner
 from sabal.loop.journal import Journal
 from sabal.loop.oracle import Answers, Oracle
 from sabal.loop.plan import Plan, Round
-from sabal.loop.stopping import NOT_HELPING, project
+from sabal.loop.stopping import BATCHES_AHEAD, NOT_HELPING, project
 from sabal.selection import Selection
 
 PURPOSES = ("select", "outputs", "train", "check")
-BATCHES_AHEAD = 5  # `min_gain` is about the gain of this many batches
 STABLE_SHARE = 0.01  # predictions are stable in a round that changes a smaller share of them
 TestData = tuple[Any, np.ndarray]  # items of the pool's kind, and their labels
 

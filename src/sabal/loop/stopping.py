@@ -26,6 +26,7 @@ HELPING, UNCLEAR, NOT_HELPING, TOO_EARLY = "helping", "unclear", "not-helping", 
 WORTHWHILE = 0.01  # a gain in accuracy that justifies the labels
 SURE = 0.8  # the probability from which a verdict is given
 MIN_POINTS = 4
+BATCHES_AHEAD = 5  # a loop stops by the gain of this many batches
 EXPONENTS = np.linspace(0.1, 1.5, 8)
 OFFSETS = np.array([0.0, 1.0, 3.0, 10.0])  # in units of the first number of labels
 FLOORS = 12  # values of c
@@ -114,6 +115,32 @@ def project(
     chance = float(weights[gains >= worthwhile].sum() / weights.sum())
     verdict = HELPING if chance >= SURE else NOT_HELPING if chance <= 1 - SURE else UNCLEAR
     return Projection(more, gain, low, high, chance, verdict)
+
+
+def first_stop(
+    labels: Sequence[float], accuracies: Sequence[float], *, worthwhile: float = WORTHWHILE
+) -> int | None:
+    """Return where a learning curve would have been stopped.
+
+    Parameters
+    ----------
+    labels, accuracies : sequences of numbers
+        The curve, as for `project`.
+    worthwhile : float
+        The gain of five more batches that justifies them.
+
+    Returns
+    -------
+    int or None
+        The first point, before the last, after which the projected gain is not worthwhile.
+    """
+    for at in range(MIN_POINTS - 1, len(labels) - 1):
+        more = BATCHES_AHEAD * max(round(labels[at] - labels[at - 1]), 1)
+        known = slice(at + 1)
+        found = project(labels[known], accuracies[known], more, worthwhile=worthwhile)
+        if found.verdict == NOT_HELPING:
+            return at
+    return None
 
 
 def _relative_reductions(

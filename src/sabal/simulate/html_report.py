@@ -13,6 +13,7 @@ import numpy as np
 
 from sabal.core.files import write_text_whole
 from sabal.simulate.curves import Point, Summary, summarise, wins
+from sabal.simulate.early_stop import early_stop
 from sabal.simulate.recommendation import recommend
 from sabal.simulate.verdict import verdict
 
@@ -33,7 +34,9 @@ def write_report(
     points: Sequence[Point], config: dict[str, Any], picture: Path, path: Path
 ) -> Path:
     """Write the verdict, tables, configuration and embedded `picture` of an experiment."""
-    summaries = summarise(points)
+    summaries, advice = summarise(points), recommend(points)
+    stop = early_stop(points, advice.strategy)
+    lines = [verdict(summaries), *([] if stop is None else [stop.text]), advice.text]
     image = base64.b64encode(picture.read_bytes()).decode("ascii")
     title = f"Sabal: {config['dataset']}"
     page = f"""<!doctype html>
@@ -43,7 +46,7 @@ def write_report(
  content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(title)}</title><style>{STYLE}</style></head><body>
 <h1>{escape(title)}</h1>
-<p class="verdict">{escape(verdict(summaries))}<br>{escape(recommend(points).text)}</p>
+<p class="verdict">{"<br>".join(map(escape, lines))}</p>
 <img alt="Learning curves: test accuracy over labels, one line per strategy"
  src="data:image/png;base64,{image}">
 <h2>Areas under the curves</h2>

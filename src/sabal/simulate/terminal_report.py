@@ -18,6 +18,7 @@ from rich.text import Text
 
 from sabal.core.terminal import print_table
 from sabal.simulate.curves import Point, Summary, summarise
+from sabal.simulate.early_stop import early_stop
 from sabal.simulate.experiment import Experiment
 from sabal.simulate.html_report import SUMMARY_HEADER, summary_cells
 from sabal.simulate.recommendation import recommend
@@ -97,12 +98,14 @@ def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> No
     """Print the table of areas, the path of the report, the verdict and the strategy to use."""
     summaries = summarise(points)
     advice, report = recommend(points), (folder / "report.html").resolve()
+    stop = early_stop(points, advice.strategy)
     if as_json:
         found = {
             "unit": "percent",
             "summaries": [_in_percent(summary) for summary in summaries],
             "verdict": verdict(summaries),
             "recommendation": asdict(advice),
+            "early_stop": None if stop is None else asdict(stop),
             "report": str(report),
         }
         print(json.dumps(found))
@@ -119,5 +122,6 @@ def print_results(points: Sequence[Point], folder: Path, *, as_json: bool) -> No
     print_table(table)
     console = Console()
     console.print(f"The report is at {report}", markup=False, soft_wrap=True)
-    for line in (verdict(summaries), advice.text):
+    stopping = [] if stop is None else [stop.text]
+    for line in (verdict(summaries), *stopping, advice.text):
         console.print(line, style="bold", markup=False, highlight=False)
