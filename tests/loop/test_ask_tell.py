@@ -314,3 +314,11 @@ def test_a_label_is_told_once():
 def test_loops_that_cannot_be(make, message):
     with pytest.raises(sabal.SabalError, match=message):
         make()
+
+
+def test_a_series_of_labels_has_their_ids():
+    frame = pd.DataFrame(np.eye(6), index=list("abcdef"))
+    loop = sabal.Loop(GaussianNB(), frame)
+    batch = loop.ask(3)
+    loop.tell(pd.Series([0, 1, None], index=batch.ids))
+    assert loop.labels == {batch.ids[0]: 0, batch.ids[1]: 1}

@@ -154,7 +154,8 @@ class Loop:
         Parameters
         ----------
         ids : sequence or mapping
-            The ids of the items; or a dict from ids to labels.
+            The ids of the items; or a dict from ids to labels, or a pandas Series with the ids as
+            its index.
         labels : sequence, optional
             Their labels.
         """
@@ -343,7 +344,8 @@ def _ids_of(learner: Learner, X: Any, ids: Any) -> np.ndarray:
 
 
 def _pairs(ids: Any, labels: Any) -> list[tuple[Any, Any]]:
-    if isinstance(ids, Mapping):
+    series = labels is None and getattr(ids, "ndim", 0) == 1 and index_ids(ids) is not None
+    if isinstance(ids, Mapping) or series:
         if labels is not None:
             raise InputError("a dict of labels, or ids and labels", "both", "pass one of them")
         return list(ids.items())
