@@ -20,6 +20,13 @@ from research.reproduce.preset import (
 
 GENERAL = ("random", "entropy", "kcenter", "badge", "margin", *READING_ROWS, *SABAL_ROWS)
 
+STEPS = (
+    "an earlier cut trained for 100 epochs in place of 150 and stopped early (after 40 epochs "
+    "without progress on 500 held-out items): networks with few labels then fell short of what "
+    "they reach, and entropy came out behind random (79.9 and 82.8, badge 84.9, three seeds). "
+    "Early stopping was taken out of every preset after that was seen"
+)
+
 CUT_SVHN = "the laptop scale fits a copy of SVHN that is cut to 8,000 training and 2,000 test items"
 
 
@@ -85,7 +92,6 @@ TABLE2 = (
             "recipe.network_options.width": 0.25,
             "recipe.epochs": 30,
             "recipe.batch_size": 32,
-            "recipe.patience": 10,
             "initial": 500,
             "batch": 500,
             "rounds": 4,
@@ -120,7 +126,6 @@ TABLE2 = (
             "recipe.network_options.width": 0.25,
             "recipe.epochs": 30,
             "recipe.batch_size": 32,
-            "recipe.patience": 10,
             "initial": 500,
             "batch": 500,
             "rounds": 4,
@@ -199,8 +204,6 @@ CUT = (
         paper={name: _MNIST.paper[name] for name in ("random", "entropy", "badge")},
         laptop={
             "recipe.network_options.width": 0.5,
-            "recipe.epochs": 100,
-            "recipe.patience": 40,
             "rounds": 10,
             "validation": 500,
             "pool": 7_500,
@@ -208,9 +211,10 @@ CUT = (
         },
         notes=(
             VALIDATION,
-            "the question: does a cut like that of the other data sets (narrower network, early "
-            "stopping, fewer rounds, smaller pool and test set) keep the order random < entropy < "
-            "badge that MNIST has at the paper's scale?",
+            "the question: does a cut like that of the other data sets (narrower network, fewer "
+            "rounds, smaller pool and test set, about as many steps of training per label) keep "
+            "the order random < entropy < badge that MNIST has at the paper's scale?",
+            STEPS,
         ),
     ),
 )

@@ -130,7 +130,7 @@ def expected_hours(
     Parameters
     ----------
     preset : Preset
-        The experiment. Early stopping is not counted on.
+        The experiment.
     timed : bool
         Whether only the first query is run; that is done on one core.
     shared : collection of str
@@ -152,8 +152,7 @@ def expected_hours(
         predicted += rows * pool
     else:
         labels = sum(preset.initial + r * preset.batch for r in range(1, rounds + 1))
-        held_out = preset.validation if preset.recipe.get("patience") else 0
         trained += rows * labels * epochs
-        predicted += rows * rounds * (pool + test + held_out * epochs)
+        predicted += rows * rounds * (pool + test)
     seconds = trained / trained_per_second + predicted / predicted_per_second
     return preset.seeds * seconds / 3600 / (1 if timed else CORES)
