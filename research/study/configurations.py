@@ -7,6 +7,7 @@ from typing import Any
 
 from research.reproduce.preset import both_ways, printed
 from research.study.definitions import Configuration, OracleConfiguration
+from sabal.strategies import coverage
 
 DEFAULT = "sabal"
 """The configuration that all others are compared with."""
@@ -144,7 +145,7 @@ SABAL = Configuration(
     strategy="sabal",
     role="sabal",
     # The rule for this share is part of what determines a result.
-    recorded_options={"share": "b/(b+m)"},
+    recorded_options={"share": "b/(b+m)", "radius": coverage.RADIUS},
 )
 
 
@@ -153,16 +154,24 @@ KERNEL_STRATEGY = "sabal-kernel"
 """The strategy that matches the mean of kernel or curvature atoms."""
 
 
+_FORMER_METRIC: dict[str, Any] = {"metric": "euclidean", "radius": 1.0}
+
+
 def _coverage(name: str, **options: Any) -> Configuration:
     """Return a candidate that covers the pool item by item, with all items as candidates."""
     return Configuration(
         name=name,
         strategy=COVERAGE_STRATEGY,
         role="candidate",
-        options={"share": 1.0, **options},
-        # These runs were recorded with this option, which the strategy implies, when all items
-        # were candidates.
-        recorded_options={"atoms": "coverage", "share": None},
+        options={**_FORMER_METRIC, "share": 1.0, **options},
+        # These runs were recorded with the first option, which the strategy implies, when all items
+        # were candidates, and there was one metric and one default radius.
+        recorded_options={
+            "atoms": "coverage",
+            "share": None,
+            "metric": None,
+            "radius": options.get("radius"),
+        },
     )
 
 
@@ -187,8 +196,15 @@ COVERAGES = (
         name="coverage-all",
         strategy=COVERAGE_STRATEGY,
         role="candidate",
-        options={"share": 1.0},
-        recorded_options={"share": None},
+        options={**_FORMER_METRIC, "share": 1.0},
+        recorded_options={"share": None, "metric": None, "radius": None},
+    ),
+    Configuration(
+        name="coverage-euclidean",
+        strategy=COVERAGE_STRATEGY,
+        role="candidate",
+        options=_FORMER_METRIC,
+        recorded_options={"share": "b/(b+m)", "metric": None, "radius": None},
     ),
     *(_coverage(f"coverage-r{radius:g}", radius=radius) for radius in (0.5, 0.7, 1.4, 2.0)),
     _coverage("coverage-entropy", uncertainty="entropy"),
@@ -196,8 +212,8 @@ COVERAGES = (
         name="coverage-weighted",
         strategy=COVERAGE_STRATEGY,
         role="candidate",
-        options={"share": 1.0},
-        recorded_options={"share": None},
+        options={**_FORMER_METRIC, "share": 1.0},
+        recorded_options={"share": None, "metric": None, "radius": None},
         weighted=True,
     ),
 )

@@ -108,9 +108,12 @@ def requests():
         yield name, name, variance
         yield f"{name}/default", name, {}
     # Recorded when all items were candidates.
-    yield "sabal", "sabal", {"share": 1.0}
+    former = {"metric": "euclidean", "radius": 1.0}
+    entropy = {"metric": "euclidean", "uncertainty": "entropy", "radius": 0.5, "share": 1.0}
+    yield "sabal", "sabal", {**former, "share": 1.0}
     yield "sabal/default", "sabal", {}
-    yield "sabal/entropy", "sabal", {"uncertainty": "entropy", "radius": 0.5, "share": 1.0}
+    yield "sabal/entropy", "sabal", entropy
+    yield "sabal/euclidean", "sabal", former
     literal = {"scale": "literal", "alpha": 0.5, "beta": 0.1}
     corrected = {**literal, "score": "optimal-step", "refresh": "auto"}
     yield "sabal-greedy/literal", "sabal-greedy", corrected

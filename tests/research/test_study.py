@@ -205,7 +205,7 @@ def test_a_changed_definition_makes_its_lines_stale(finished):
     assert {each.task for each in stale} == {"tiny"}
     assert len(stale) == 6
     # As if the defaults of `sabal` had changed.
-    other = replace(BY_NAME["sabal"], options={"radius": 2.0})
+    other = replace(BY_NAME["sabal"], options={"uncertainty": "entropy"})
     results = sort_out(records, [TINY, RARE], [*THREE[:2], other])
     assert {each.configuration for each in results.stale} == {"sabal"}
     assert results.of(TINY, other) == {}

@@ -119,16 +119,55 @@ def test_what_is_uncovered_bounds_the_representation_error(seed, radius, budget)
     assert error <= 2.0 * mass.sum() ** 2 * (1.0 - found.after) + 1e-6
 
 
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 40),
+    width=st.integers(1, 5),
+    levels=st.sampled_from([2, 5, 10**6]),
+    scale=st.sampled_from([1e-30, 1.0, 1e12]),
+)
+def test_the_sphere_is_that_of_the_formula(seed, n, width, levels, scale):
+    """With ties, copies, items at the mean, and an offset."""
+    rng = np.random.default_rng(seed)
+    points = scale * (rng.integers(levels, size=(n, width)) + 3.0)
+    labeled = scale * rng.normal(size=(4, width))
+    expected, expected_labeled = reference.on_sphere(points / scale, labeled / scale)
+    centred, centred_labeled, _ = coverage._centred(points.copy(), labeled)
+    found, found_labeled = coverage._on_sphere(centred, centred_labeled)
+    distances = np.linalg.norm(expected[:, None] - expected_labeled, axis=2)
+    np.testing.assert_allclose(
+        np.linalg.norm(found[:, None] - found_labeled, axis=2), distances, atol=1e-6
+    )
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-6)
+
+
+def test_the_sphere_keeps_the_order_of_a_single_feature_and_tames_outliers():
+    values = np.array([-3.0, -1.0, -0.5, 0.0, 0.4, 1.0, 2.0, 1e6])
+    points, _ = reference.on_sphere(values[:-1, None])
+    angles = np.arctan2(points[:, 0], points[:, 1])
+    assert np.all(np.diff(angles) > 0.05)
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(300, 3))
+    features[0] = 1e6
+    probs = rng.dirichlet(np.ones(3), 300)
+    given = {"features": features, "probs": probs, "random_state": 0}
+    plain = sabal.select(20, **given, metric="euclidean")
+    mapped = sabal.select(20, **given)
+    assert mapped.evidence["objective"] < plain.evidence["objective"]
+
+
+@pytest.mark.parametrize("metric", ["sphere", "euclidean"])
 @pytest.mark.parametrize("labelled", [0, 12])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_of_method_5_holds_for_what_a_user_gets(seed, labelled):
+def test_the_bound_of_method_5_holds_for_what_a_user_gets(seed, labelled, metric):
     """Everything by hand but the batch and the radius: kernel, nearest, weights, both sides."""
     rng = np.random.default_rng(seed)
     features, probs = rng.normal(size=(150, 4)) * [1, 3, 1, 0.2], rng.dirichlet([1, 1, 1], 150)
     labeled = rng.normal(size=(labelled, 4)) if labelled else None
-    batch = sabal.select(
-        15, features=features, probs=probs, labeled_features=labeled, random_state=seed
-    )
+    arrays = {"features": features, "probs": probs, "labeled_features": labeled}
+    batch = sabal.select(15, **arrays, metric=metric, random_state=seed)
+    if metric == "sphere":
+        features, labeled = reference.on_sphere(features, labeled)
     two = np.sort(probs, axis=1)[:, -2:]
     u = 1.0 - (two[:, 1] - two[:, 0])
     near = features[batch.indices]
@@ -258,7 +297,8 @@ def test_a_sample_stands_for_a_large_pool(monkeypatch):
     whole = sabal.select(20, **outputs, random_state=0)
     assert whole.evidence["candidates"] == 2_000
     mass = np.array([1.0 - np.diff(np.sort(p)[-2:])[0] for p in pool.probs])
-    covered = share_with(sampled.indices, pool.features, mass, None, whole.evidence["radius"])
+    points, _ = reference.on_sphere(pool.features)
+    covered = share_with(sampled.indices, points, mass, None, whole.evidence["radius"])
     by_chance = whole.evidence["random_batch"]["objective"]
     # Most of what looking at everything gains over a random batch.
     assert by_chance - (1.0 - covered) > 0.5 * (by_chance - whole.evidence["objective"])

@@ -10,6 +10,21 @@ def kernel(points, others, radius):
     return np.exp(-squares / (2.0 * radius**2))
 
 
+def on_sphere(points, labeled=None):
+    """Both, as the default metric compares them: (x, c) / ||(x, c)|| with x = h - mean."""
+    mean = np.mean(points, axis=0)
+    lengths = [np.linalg.norm(h - mean) for h in points]
+    c = np.percentile(lengths, 75) - np.percentile(lengths, 25)
+    c = c if c > 0 else np.std(lengths)
+
+    def unit(h):
+        x = np.append(h - mean, c)
+        return x / np.linalg.norm(x) if np.any(x) else x
+
+    mapped = np.array([unit(h) for h in points])
+    return mapped, None if labeled is None else np.array([unit(h) for h in labeled])
+
+
 def greedy(points, mass, labeled, radius, budget):
     """Picks, gains (as shares of the mass) and what is covered of every point in the end."""
     mass = mass / mass.sum()

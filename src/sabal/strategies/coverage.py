@@ -3,7 +3,7 @@
 A batch that represents every item of a pool also represents its mean.
 
 Let item i of the pool be represented by the item c(i), in the batch or labelled before, that is
-nearest to it by the kernel k(i, j) = exp(-||h_i - h_j||^2 / 2 r^2), whose feature map is phi. With
+nearest to it by the kernel k(i, j) = exp(-||x_i - x_j||^2 / 2 r^2), whose feature map is phi. With
 masses u_i and the weights w_j = sum of u_i over the items i that j represents,
 
     ||sum_i u_i phi_i - sum_j w_j phi_j||^2 <= (sum_i u_i) (sum_i u_i ||phi_i - phi_c(i)||^2)
@@ -46,6 +46,8 @@ from sabal.strategies.greedy_cover import Cover, Coverage, Kernel, in_units_of, 
 
 MIN_CANDIDATES = 3  # the minimum number of candidates per item of the batch
 MIN_RADIUS = 1e-6  # the minimum `radius`; far below 1 an item covers only itself
+RADIUS = 0.5**0.5  # the default `radius`: at the resolution, k = 1 / e
+METRICS = ("sphere", "euclidean")
 SAMPLE = 8192  # the size of the sample that represents a larger pool
 SMALL_SAMPLE = 6144  # the same for a batch of a few items, plus `ADDED_PER_PICK` for each
 ADDED_PER_PICK = 4
@@ -72,12 +74,22 @@ class Sabal(Strategy):
     b / (b + m) of all representatives, and this share of the pool are candidates. So the choice
     tends from coverage to uncertainty as labels come in.
 
+    Items are compared by the direction of their features from the mean of the pool, and by their
+    length only as far as it is not much larger than the lengths differ:
+
+        x_j = (h_j - mean, c) / ||(h_j - mean, c)||,  c the interquartile range of ||h_j - mean||
+
+    With many features lengths hardly differ, and x_j is nearly a direction; with a single feature
+    it is an order of the items in which outliers are near each other.
+
     Parameters
     ----------
     uncertainty : str, optional
         The weight of an item; "margin" by default, or the predictive variance of a regression.
     radius : float, optional
-        The radius of the kernel, as a multiple of the measured resolution; 1 by default.
+        The radius of the kernel, as a multiple of the measured resolution; sqrt(1/2) by default.
+    metric : {"sphere", "euclidean"}
+        Whether items are compared by x_j, or by h_j as they are.
     share : float, optional
         The share of the pool that can be chosen, most uncertain items first; b / (b + m) by
         default, where m is the number of labelled items, and 1 for all.
@@ -92,6 +104,7 @@ class Sabal(Strategy):
 
     uncertainty: str | None = None
     radius: float | None = None
+    metric: str = "sphere"
     share: float | None = None
 
     def __post_init__(self) -> None:
@@ -99,6 +112,7 @@ class Sabal(Strategy):
             check_choice(self.uncertainty, "uncertainty", UNCERTAINTIES)
         if self.radius is not None:
             check_number(self.radius, "radius", above=MIN_RADIUS)
+        check_choice(self.metric, "metric", METRICS)
         if self.share is not None:
             check_number(self.share, "share", above=0.0, maximum=1.0)
 
@@ -113,8 +127,10 @@ class Sabal(Strategy):
         if pool.has("features") and pool.has("labeled_features"):
             labeled_LD = pool.labeled_features
         points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
+        if self.metric == "sphere":
+            points_MD, labeled_LD, unit = *_on_sphere(points_MD, labeled_LD), 1.0
         reach = resolution(points_MD, labeled_LD, budget, rng)
-        radius = (self.radius or 1.0) * reach
+        radius = (self.radius or RADIUS) * reach
         points_MD, labeled_LD = in_units_of(radius or 1.0, points_MD, labeled_LD)
         mass_M = sample.sizes if sample.sizes.any() else np.ones(sample.sizes.size)
         mass_M = mass_M / mass_M.sum()
@@ -222,3 +238,28 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
         xp = namespace(points_MD, labeled_LD)
         labeled_LD = xp.astype(labeled_LD / unit, points_MD.dtype, copy=False) - mean_D
     return points_MD, labeled_LD, unit
+
+
+def _on_sphere(points_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None]:
+    """Return (x, c) / ||(x, c)|| of centred points and labelled ones, centred again.
+
+    c is the interquartile range of the lengths of the points; if most have one length, the standard
+    deviation. Points that are all of one length have c = 0, and those at the origin stay there.
+    """
+    lengths_M = np.sqrt(row_norms_squared(points_MD))
+    low, high = np.quantile(lengths_M, [0.25, 0.75])
+    constant = float(high - low or lengths_M.std())
+    points_MD = _unit_rows(points_MD, constant)
+    size = points_MD.shape[0]
+    mean_D = to_backend_of(weighted_row_sum(np.full(size, 1.0 / size), points_MD), points_MD)
+    if labeled_LD is not None:
+        labeled_LD = _unit_rows(labeled_LD, constant) - mean_D
+    return points_MD - mean_D, labeled_LD
+
+
+def _unit_rows(points_MD: Array, constant: float) -> Array:
+    """Return points with a further, constant coordinate, scaled to unit length."""
+    xp = namespace(points_MD)
+    lengths_M = np.sqrt(row_norms_squared(points_MD) + constant**2)
+    inverse_M = to_backend_of(1.0 / np.where(lengths_M > 0, lengths_M, 1.0), points_MD)
+    return xp.concat([points_MD * inverse_M[:, None], constant * inverse_M[:, None]], axis=1)
