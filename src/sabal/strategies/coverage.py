@@ -113,6 +113,7 @@ class Sabal(Strategy):
         if pool.has("features") and pool.has("labeled_features"):
             labeled_LD = pool.labeled_features
         points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
+        pool.release("features")
         reach = resolution(points_MD, labeled_LD, budget, rng)
         radius = (self.radius or 1.0) * reach
         points_MD, labeled_LD = in_units_of(radius or 1.0, points_MD, labeled_LD)
