@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat.numpy import vecdot
 
 from sabal.core.arrays import (
     CACHE_BYTES,
@@ -24,6 +25,7 @@ from sabal.core.arrays import (
     top_k,
 )
 from sabal.core.memory import SHARE
+from sabal.core.threads import in_threads
 from sabal.pools.pool import Pool
 
 TOGETHER = 32  # the maximum number of gains computed at a time, where rows are kept whole
@@ -125,11 +127,14 @@ class WholeRows:
     def __init__(self, kernel: Kernel) -> None:
         self.computed = kernel.size
         self._kept_MM = np.empty((kernel.size, kernel.size), dtype=np.float32)
-        for rows in row_chunks(kernel.size, 1, BLOCK):
+
+        def keep(rows: slice) -> None:
             # One half is computed; the other is its mirror image.
             block_KR = kernel.rows(kernel.points_MD[rows], first=rows.start)
             self._kept_MM[rows, rows.start :] = block_KR
             self._kept_MM[rows.stop :, rows] = block_KR[:, len(block_KR) :].T
+
+        in_threads(keep, list(row_chunks(kernel.size, 1, BLOCK)))
 
     def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows in order, some at a time."""
@@ -227,7 +232,8 @@ def _reduced(row: Row, covered_M: np.ndarray) -> Row:
 def gains_of(rows_KM: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray) -> np.ndarray:
     """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel."""
     above = rows_KM - covered_M
-    return np.maximum(above, 0.0, out=above) @ mass_M
+    # Row by row: BLAS threads that wait for each other take long on a busy machine.
+    return vecdot(np.maximum(above, 0.0, out=above), mass_M)
 
 
 def _rounded(gain_K: np.ndarray) -> np.ndarray:
