@@ -21,7 +21,7 @@ from research.bench.process import NOT_INSTALLED, Job, JobOutcome, import_path, 
 from research.bench.progress_bar import progress
 from research.bench.strategy_plots import draw
 from research.bench.strategy_rows import OURS, StrategyMeasurement, beaten_before
-from research.bench.strategy_tables import results_markdown
+from research.bench.strategy_tables import peers_page
 from research.bench.synthetic_inputs import JOINT_SAMPLES, POSTERIOR_SAMPLES, write_inputs
 from sabal.core.checks import check_number, check_whole
 from sabal.core.files import make_folder, write_text_whole
@@ -36,9 +36,9 @@ SIZES = (10_000, 50_000, 200_000)
 BUDGETS = (100, 1_000, 3_000)
 LIMIT = 600.0
 MEMORY = 16 * 2**30
-RESULTS = "strategies.json"
-PICTURE = "strategies.png"
-TABLE = "strategies.md"
+RESULTS = "bench.json"
+PICTURE = "bench.png"
+PAGE = "bench.md"
 OURS_SCRIPT = Path(__file__).parent / "sabal_methods.py"
 
 
@@ -121,7 +121,7 @@ def run_strategies(
     envs : path, optional
         The folder of the libraries' environments; ~/.cache/sabal/bench by default.
     out : path, optional
-        A folder for strategies.json, strategies.md and strategies.png.
+        A folder for bench.json, bench.md and bench.png.
     seed : int
         Seed of the inputs and the selections.
 
@@ -147,7 +147,8 @@ def run_strategies(
                 write_text_whole(Path(out) / RESULTS, results + "\n")
     if out is not None and rows:
         draw(rows, Path(out) / PICTURE)
-        write_text_whole(Path(out) / TABLE, results_markdown(rows))
+        page = peers_page(rows, machine_facts(), facts, PICTURE)
+        write_text_whole(Path(out) / PAGE, page)
     return rows
 
 

@@ -53,18 +53,19 @@ def write_inputs(
     classes: int = 10,
     seed: int = 0,
     posterior: bool = True,
+    labeled: int = LABELED,
 ) -> Path:
     """Write the inputs for a pool of `n` items to an .npz file, in single precision.
 
     The arrays are features (n, dimensions), clusters with noise of the same scale; logits and
     probs, a linear model; label_probs, the same, less confident; with `posterior`, log_probs (n,
     samples, classes), the linear model under perturbed weights, shared by all items; and
-    labeled_features (100, dimensions), more items of the same clusters. Features are generated in
-    chunks and never held in memory completely.
+    labeled_features (labeled, dimensions), more items of the same clusters. Features are generated
+    in chunks and never held in memory completely.
     """
     rng = np.random.default_rng([seed, n, dimensions, classes])
     centres = draw_centres(rng, dimensions, classes)
-    items = n + LABELED
+    items = n + labeled
     # The noise comes first in the stream, so it is drawn twice: here to skip it, and again in
     # chunks once the clusters of all items are known.
     noise = copy.deepcopy(rng)
@@ -90,7 +91,7 @@ def write_inputs(
 
     with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
         _write(archive, "features", (n, dimensions), features(n))
-        _write(archive, "labeled_features", (LABELED, dimensions), features(items, n))
+        _write(archive, "labeled_features", (labeled, dimensions), features(items, n))
         others = {"logits": logits, **predictions_of(logits)}
         for name, array in (others | ({"log_probs": log_probs} if posterior else {})).items():
             _write(archive, name, array.shape, iter([array]))

@@ -22,7 +22,7 @@ def bench(
     context: typer.Context,
     parts: Annotated[
         str, typer.Option(help="What to measure.")
-    ] = "shapes,growth,passes,disk,cluster",
+    ] = "kernel,command,baselines,sample,shapes,growth,passes,disk,cluster",
     limit: Annotated[float, typer.Option(help="Seconds after which a selection is killed.")] = 600,
     scale: Annotated[
         str, typer.Option(help="`full`, or `small`: sizes that end within about a minute.")
@@ -34,10 +34,12 @@ def bench(
 ) -> None:
     """Measure the time and memory of selections, and compare them with their goals.
 
-    Everything is measured in one run, each selection in its own process: time, memory and objective
-    compared with BADGE and with a pass per pick (shapes), the growth of time (growth), the cost of
-    a pass (passes), a pool on disk (disk) and one on a Ray cluster (cluster). Synthetic inputs are
-    kept in the folder for the results while they are needed: up to 7 GB.
+    Everything is measured in one run, each selection in its own process: the default compared with
+    one kernel matrix (kernel) and with greedy picks from all items (sample), the memory of `sabal
+    select` (command), two baselines (baselines), time, memory and objective compared with BADGE and
+    with a pass per pick (shapes), the growth of time (growth), the cost of a pass (passes), a pool
+    on disk (disk) and one on a Ray cluster (cluster). Synthetic inputs are kept in the folder for
+    the results while they are needed: up to 7 GB.
 
     A run that was interrupted continues when it is started again with the same settings, code and
     machine; otherwise the contents of the folder are replaced.
@@ -78,6 +80,24 @@ def _refuse_options(context: typer.Context) -> None:
                 f"{parameter.opts[0]} before it",
                 f"write `python -m research bench {command} {parameter.opts[0]} ...`",
             )
+
+
+@bench_app.command("fill")
+def bench_fill(
+    page: Annotated[Path, typer.Argument(help="A page with blocks to fill, docs/scale.md.")],
+    results: Annotated[Path, typer.Option(help="The results of the suite.")] = Path(
+        "docs/results/suite.json"
+    ),
+) -> None:
+    """Write figures of the suite into a page, between comments with the names of the blocks.
+
+    Example: `python -m research bench fill docs/scale.md`
+    """
+    from research.bench.suite.scale_blocks import scale_blocks
+    from research.study.filled_blocks import fill_blocks
+
+    filled = fill_blocks(page, scale_blocks(results), source="bench")
+    print(f"{page}: {', '.join(filled)}")
 
 
 @bench_app.command("strategies")

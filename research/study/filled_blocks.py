@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from research.study.findings import Findings
@@ -23,17 +23,19 @@ def blocks_of(findings: Findings) -> dict[str, Sequence[str]]:
     return {"summary": summary_lines(findings.scopes), "advice": advice_lines(findings.scopes)}
 
 
-def fill_blocks(path: Path, blocks: dict[str, Sequence[str]]) -> list[str]:
+def fill_blocks(
+    path: Path, blocks: Mapping[str, Sequence[str]], source: str = "study"
+) -> list[str]:
     """Write the lines of every block that a page has; return the names of these blocks.
 
-    A block begins with `<!-- study: NAME -->` and ends with `<!-- end of study: NAME -->`.
+    A block begins with `<!-- SOURCE: NAME -->` and ends with `<!-- end of SOURCE: NAME -->`.
     """
     if not path.is_file():
         raise FileError("a page to fill", f"no file at {path}", "check the path")
     text = path.read_text(encoding="utf-8")
     filled = []
     for name, lines in blocks.items():
-        parts = re.split(f"(<!-- study: {name} -->|<!-- end of study: {name} -->)", text)
+        parts = re.split(f"(<!-- {source}: {name} -->|<!-- end of {source}: {name} -->)", text)
         if len(parts) == 5:
             parts[2] = "\n" + "\n".join(lines).strip("\n") + "\n"
             text = "".join(parts)

@@ -232,6 +232,7 @@ def select_pool(
         workers=workers,
         threads=threads,
     ) as pool:
+        pool.used_once = True
         return choose(pool, budget, strategy, random_state, options)
 
 

@@ -31,6 +31,7 @@ from research.bench import (
 )
 from research.bench.process import judge
 from research.bench.strategy_rows import beaten_before
+from research.bench.strategy_tables import peers_page
 from research.bench.synthetic_inputs import write_inputs
 from sabal.errors import FileError, InputError, SabalError, UnknownNameError
 from sabal.strategies import strategies
@@ -179,20 +180,21 @@ def test_our_strategies_are_measured_and_everything_is_written(tmp_path, capfd):
         assert row.peak_bytes >= 0
         assert "numpy" in row.versions
 
-    results = json.loads((out / "strategies.json").read_text())
+    results = json.loads((out / "bench.json").read_text())
     assert [StrategyMeasurement(**row) for row in results["rows"]] == rows
     assert results["machine"]["cores"] >= 1
     assert results["machine"]["libraries"]["numpy"] == np.__version__
     assert results["machine"]["command"]
     assert results["settings"]["sizes"] == [60, 90]
-    assert (out / "strategies.png").read_bytes().startswith(b"\x89PNG")
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in out.iterdir()) == [
-        "strategies.json",
-        "strategies.md",
-        "strategies.png",
+        "bench.json",
+        "bench.md",
+        "bench.png",
     ]
-    table = (out / "strategies.md").read_text()
-    assert table.startswith("| job | n | b |")
+    page = (out / "bench.md").read_text()
+    assert page.startswith("# Time and memory")
+    _, table = page.split("| job | n | b |")
     assert table.count("\n") == 2 + len(rows)
 
 
@@ -452,6 +454,25 @@ ROWS = [
         seconds=1.5, peak_bytes=500_000),
     row(job="sabal", method="sabal", seconds=1.0, peak_bytes=1),
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "met"),
+    [(0.1, 0.5, True), (0.1, 0.49, False), (0.005, 0.001, True), (0.006, 0.001, False)],
+)
+def test_a_page_counts_who_is_five_times_as_fast_or_done_within_milliseconds(ours, theirs, met):
+    rows = [row(seconds=ours), row(tool="other", method="theirs", seconds=theirs)]
+    rows.append(row(tool="another", method="slow", status="over the limit", limit=9.0))
+    settings = {"sizes": [9], "budgets": [2], "dimensions": 3, "classes": 2, "limit": 9.0}
+    page = peers_page(
+        rows,
+        {"command": "bench", "date": "today", "cores": 2, "processor": "one"},
+        {**settings, "posterior_samples": 4},
+        "bench.png",
+    )
+    assert f"{int(met)} of 1 comparisons meet it" in page
+    assert ("Where the goal is missed" in page) is not met
+    assert f"| other theirs | 1 | {int(met)} | {theirs / ours:.2g} |" in page
 
 
 def test_rows_are_compared_with_ours_at_the_same_job_and_size():

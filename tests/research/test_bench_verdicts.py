@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench_tiny import DISK, KERNEL, LARGER, SHAPE, SLOW, TINY, made_row
-from research.bench.suite import SCALES, sheets, verdicts
+from research.bench.suite import SCALES, default_figures, sheets, verdicts
 from research.bench.suite.figures import times_as_fast
 from research.bench.suite.measurement import MeasurementIndex
 from research.bench.suite.power_law import fit_exponent
@@ -130,7 +130,6 @@ def test_one_shape_decides_against_and_only_all_of_them_decide_for():
     ],
 )
 def test_speed_is_judged_beside_badge(ours, theirs, expected):
-    assert answers([ours, theirs], "sabal beside BADGE by rejection") == [expected]
     assert answers([ours, theirs], "sabal beside BADGE with a pass")[0][0] == "not measured"
     again = replace(theirs, method=f"badge{SLOW}")
     assert answers([ours, again], "sabal beside BADGE with a pass per pick") == [expected]
@@ -153,6 +152,39 @@ def test_memory_is_judged_beside_the_inputs(peak, answer):
     assert answers(rows, "sabal-iht: memory") == [(answer, f"{peak / 10:.1f} %")]
 
 
+@pytest.mark.parametrize(("seconds", "answer"), [(2.0, "met"), (2.1, "not met")])
+def test_the_default_is_judged_beside_one_kernel_matrix(seconds, answer):
+    (shape,) = TINY.kernel
+    facts = {"kernel_seconds": 1.0, "badge_seconds": 0.4, "read_seconds": 0.1, "sampled": 9}
+    rows = [made_row("kernel", "sabal", shape, seconds=seconds, facts=facts)]
+    assert answers(rows, "sabal: time of a selection") == [(answer, f"{seconds:.2f} times")]
+    beside = ("met" if seconds <= 2.0 else "not met", f"{seconds / 0.4:.2f} times")
+    assert answers(rows, "sabal: time beside BADGE") == [beside]
+    assert answers(rows, "labelled: time of a selection") == [("not measured", "nothing")]
+    (sheet,) = [each for each in sheets(rows, TINY) if "kernel matrix" in each.title]
+    assert sheet.rows[0][8:11] == [
+        f"{seconds:.2f}",
+        f"{seconds / 0.4:.2f}",
+        f"{seconds / 0.1:.1f}",
+    ]
+
+
+def test_the_wait_the_command_the_baselines_and_the_sample_are_judged():
+    rows = [
+        made_row("kernel", "sabal", TINY.interactive[0], seconds=0.31),
+        made_row("baselines", "kcenter", TINY.baselines[0], seconds=2.5),
+        made_row("command", "parquet", TINY.command[0], facts={"command_bytes": 451_000_000}),
+        made_row(
+            "sample", "sabal", TINY.sample[0], facts={"covered": 0.596, "exactly_covered": 0.6}
+        ),
+    ]
+    assert answers(rows, "wait") == [("not met", "0.310 s")]
+    assert answers(rows, "kcenter") == [("met", "2.50 s")]
+    assert answers(rows, "typiclust") == [("not measured", "nothing")]
+    assert answers(rows, "as parquet") == [("not met", "451 MB")]
+    assert answers(rows, "covered share") == [("not met", "0.67 %")]
+
+
 def on_disk(method, n, seconds=1.0, gibibytes=1.0):
     facts = {"highest_bytes": int(gibibytes * 2**30)}
     return made_row("disk", method, DISK.shape(n), seconds=seconds, facts=facts)
@@ -165,8 +197,10 @@ def test_a_pool_on_disk_is_judged_by_its_memory_and_its_growth():
         ("met", "1 GiB at 4,000 rows"),
         linear,
     ]
-    assert answers([small, replace(large, seconds=9.0)], "growth")[0][0] == "not met"
-    assert answers([small], "growth") == [("not measured", "nothing")]
+    assert answers([small, replace(large, seconds=9.0)], "greedy: growth")[0][0] == "not met"
+    assert answers([small], "greedy: growth") == [("not measured", "nothing")]
+    rows = [on_disk("sabal", n, n / 1000) for n in DISK.rows]
+    assert answers(rows, "sabal: growth") == [linear]
     # What is below 2 GiB at fewer rows says nothing of more; what is above it does.
     below, above = on_disk("sabal", 2_000), on_disk("sabal", 2_000, gibibytes=2.0)
     assert answers([below], "sabal: whole") == [("not measured", "1 GiB at 2,000 rows")]
@@ -199,11 +233,14 @@ def test_the_goals_are_those_that_were_agreed():
     goals = {(g.shape.n, g.shape.b, g.method): g.times for g in full.speed}
     assert goals == {
         (47_000, 3_000, "sabal-greedy"): 8.0,
-        (47_000, 3_000, "sabal"): 4.0,
+        (47_000, 3_000, "sabal"): 15.0,
         (1_000_000, 1_000, "sabal-greedy"): 15.0,
-        (1_000_000, 1_000, "sabal"): 15.0,
+        (1_000_000, 1_000, "sabal"): 40.0,
     }
     assert {goal.shape for goal in full.speed} <= set(full.shapes)
+    assert full.kernel == full.shapes
+    assert (default_figures.KERNELS, default_figures.BADGES) == (2.0, 5.0)
+    assert (default_figures.WAIT_SECONDS, default_figures.COMMAND_BYTES) == (0.3, 450e6)
     assert all(len(points) == 4 for points in full.growth.points.values())
     assert all(n % full.disk.file_rows == 0 for n in full.disk.rows)
 

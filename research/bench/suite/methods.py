@@ -32,7 +32,14 @@ SOLVED = ("sabal-greedy", KERNEL, "sabal-iht")
 PICKED = ("sabal-greedy", KERNEL)
 """Methods among them that pick item by item, compared with a pass per pick."""
 
-GROWING = (*SABAL, "badge")
+GROWING = ("sabal-greedy", "sabal", "badge")
+
+LABELED = 1_000
+DEFAULT = ("sabal", f"sabal, {LABELED:,} labelled")
+"""The default without and with labelled items."""
+
+BASELINES = ("kcenter", "typiclust")
+FORMATS = ("npz", "npy", "parquet")
 
 _ALL = ("features", "probs", "label_probs")
 
@@ -111,6 +118,7 @@ METHODS = {
         SuiteMethod("sabal-iht", "sabal-iht", _ALL, read=_ALL),
         SuiteMethod("badge", "badge", ("features", "probs")),
         SuiteMethod("kcenter", "kcenter", ("features",)),
+        SuiteMethod("typiclust", "typiclust", ("features",)),
         SuiteMethod("entropy", "entropy", ("probs",)),
         SuiteMethod("random", "random", ("probs",)),
         # One draw per pass: BADGE as printed, with gradients kept as factors.
@@ -126,6 +134,10 @@ METHODS = {
         ),
     )
 }
+
+
+SHAPED = tuple(label for label in METHODS if label != "typiclust")
+"""The methods of the part "shapes"."""
 
 
 def definitions() -> dict[str, Any]:

@@ -9,7 +9,15 @@ from pathlib import Path
 
 from research.bench.process import MEMORY, NOT_INSTALLED, NOT_TRIED, OVER, JobOutcome
 from research.bench.suite.measurement import MeasurementIndex
-from research.bench.suite.methods import GROWING, METHODS, SOLVED
+from research.bench.suite.methods import (
+    BASELINES,
+    DEFAULT,
+    FORMATS,
+    GROWING,
+    PER_PICK,
+    SHAPED,
+    SOLVED,
+)
 from research.bench.suite.scales import PARTS, PoolShape, SuiteScale
 from sabal.core.extras import install_command
 from sabal.errors import UnknownNameError, did_you_mean
@@ -17,6 +25,10 @@ from sabal.errors import UnknownNameError, did_you_mean
 _SCRIPTS = Path(__file__).parent / "scripts"
 
 SCRIPTS = {
+    "kernel": _SCRIPTS / "kernel_job.py",
+    "command": _SCRIPTS / "command_job.py",
+    "baselines": _SCRIPTS / "memory_job.py",
+    "sample": _SCRIPTS / "sample_job.py",
     "shapes": _SCRIPTS / "memory_job.py",
     "growth": _SCRIPTS / "memory_job.py",
     "passes": _SCRIPTS / "passes_job.py",
@@ -33,14 +45,11 @@ class PlannedMeasurement:
     ----------
     part, method, shape
         The identity of the measurement.
-    instead : bool
-        Whether it is made only if the same method did not finish at a larger shape.
     """
 
     part: str
     method: str
     shape: PoolShape
-    instead: bool = False
 
     @property
     def key(self) -> tuple[str, str, PoolShape]:
@@ -71,30 +80,24 @@ def tasks_of(parts: Sequence[str], scale: SuiteScale) -> list[PlannedMeasurement
 
 
 def _tasks(part: str, scale: SuiteScale) -> Iterator[PlannedMeasurement]:
-    if part == "disk":
-        yield from (
-            PlannedMeasurement(part, "sabal-greedy", scale.disk.shape(n)) for n in scale.disk.rows
-        )
-        yield PlannedMeasurement(part, "sabal", scale.disk.shape(max(scale.disk.rows)))
-        yield PlannedMeasurement(
-            part, "sabal", scale.disk.shape(min(scale.disk.rows)), instead=True
-        )
+    if part == "shapes":
+        for shape in scale.shapes:
+            slow = scale.per_pick is None or shape in scale.per_pick
+            for method in SHAPED:
+                if slow or method == f"badge{PER_PICK}" or not method.endswith(PER_PICK):
+                    yield PlannedMeasurement(part, method, shape)
         return
     shapes, methods = {
-        "shapes": (scale.shapes, tuple(METHODS)),
+        "kernel": ((*scale.kernel, *scale.interactive), DEFAULT),
+        "command": (scale.command, FORMATS),
+        "baselines": (scale.baselines, BASELINES),
+        "sample": (scale.sample, DEFAULT[:1]),
+        "disk": (tuple(map(scale.disk.shape, scale.disk.rows)), ("sabal-greedy", "sabal")),
         "growth": (tuple(scale.growth.shapes()), GROWING),
         "passes": (scale.passes, SOLVED),
         "cluster": (tuple(map(scale.cluster.shape, scale.cluster.rows)), scale.clustered),
     }[part]
     yield from (PlannedMeasurement(part, method, shape) for shape in shapes for method in methods)
-
-
-def is_superfluous(task: PlannedMeasurement, found: MeasurementIndex) -> bool:
-    """Return whether a larger measurement has made this one unnecessary."""
-    return task.instead and any(
-        row.ok and row.shape != task.shape and row.shape.covers(task.shape)
-        for row in found.of(task.part, task.method)
-    )
 
 
 def known_outcome(task: PlannedMeasurement, found: MeasurementIndex) -> JobOutcome | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from research.bench.suite.methods import LABELED
 from research.bench.suite.scales import ParquetSizes, PoolShape
 from research.bench.synthetic_inputs import SyntheticData, write_inputs
 from sabal.core.files import write_whole
@@ -39,6 +40,7 @@ class ArrayFile:
                 classes=shape.classes,
                 seed=self._seed,
                 posterior=False,
+                labeled=LABELED,
             )
             self._made = wanted
         return self._path

@@ -8,7 +8,9 @@ from typing import Any
 
 from sabal.core.checks import check_choice
 
-PARTS = ("shapes", "growth", "passes", "disk", "cluster")
+PARTS = (
+    "kernel", "command", "baselines", "sample", "shapes", "growth", "passes", "disk", "cluster",
+)  # fmt: skip
 
 AXES = {"n": "items n", "b": "batch b", "dimensions": "features D", "classes": "classes C"}
 """Names of the sizes that grow, by field."""
@@ -116,6 +118,13 @@ class SuiteScale:
         Processes on the cluster.
     speed : tuple of SpeedGoal
         Goals of speed.
+    per_pick : tuple of PoolShape or None
+        The shapes at which the methods of `PICKED` also make a pass per pick; None for all.
+    kernel, interactive : tuple of PoolShape
+        Shapes at which the default is compared with one kernel matrix, and those at which a person
+        waits for the batch.
+    baselines, command, sample : tuple of PoolShape
+        Shapes of two baselines, of `sabal select`, and of the comparison with exact greedy.
     """
 
     name: str
@@ -128,6 +137,12 @@ class SuiteScale:
     clustered: tuple[str, ...]
     workers: int
     speed: tuple[SpeedGoal, ...]
+    per_pick: tuple[PoolShape, ...] | None = None
+    kernel: tuple[PoolShape, ...] = ()
+    interactive: tuple[PoolShape, ...] = ()
+    baselines: tuple[PoolShape, ...] = ()
+    command: tuple[PoolShape, ...] = ()
+    sample: tuple[PoolShape, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Return the sizes in a form that JSON can represent."""
@@ -139,6 +154,11 @@ class SuiteScale:
             "shapes": self.shapes,
             "growth": tuple(self.growth.shapes()),
             "passes": self.passes,
+            "kernel": (*self.kernel, *self.interactive),
+            "baselines": self.baselines,
+            # In three formats.
+            "command": 3 * self.command,
+            "sample": self.sample,
         }
         needed = [
             4 * shape.n * (shape.dimensions + 3 * shape.classes)
@@ -169,20 +189,26 @@ SCALES = {
                 "classes": (5, 10, 20, 40),
             },
         ),
-        passes=_SHAPES[:3],
+        passes=_SHAPES[:2],
         few_passes=1_000,
         disk=ParquetSizes(
             (2_500_000, 5_000_000, 10_000_000), 64, 10, 10_000, file_rows=250_000, memory="1GiB"
         ),
         cluster=ParquetSizes((300_000, 900_000), 64, 10, 1_000, file_rows=100_000, memory="64MiB"),
-        clustered=("sabal-greedy", "sabal", "sabal-iht"),
+        clustered=("sabal-greedy", "sabal"),
         workers=2,
         speed=(
             SpeedGoal(_SHAPES[0], "sabal-greedy", 8.0),
-            SpeedGoal(_SHAPES[0], "sabal", 4.0),
+            SpeedGoal(_SHAPES[0], "sabal", 15.0),
             SpeedGoal(_SHAPES[-1], "sabal-greedy", 15.0),
-            SpeedGoal(_SHAPES[-1], "sabal", 15.0),
+            SpeedGoal(_SHAPES[-1], "sabal", 40.0),
         ),
+        per_pick=_SHAPES[1:2],
+        kernel=_SHAPES,
+        interactive=(PoolShape(20_000, 512, 10, 100), PoolShape(20_000, 32, 30, 40)),
+        baselines=(PoolShape(200_000, 512, 10, 100),),
+        command=(PoolShape(200_000, 256, 10, 100),),
+        sample=(PoolShape(20_000, 512, 10, 100), PoolShape(20_000, 512, 10, 1_000)),
     ),
     "small": SuiteScale(
         name="small",
@@ -208,6 +234,11 @@ SCALES = {
             SpeedGoal(_SMALL[-1], "sabal-greedy", 15.0),
             SpeedGoal(_SMALL[-1], "sabal", 15.0),
         ),
+        kernel=_SMALL[:1],
+        interactive=_SMALL[1:],
+        baselines=_SMALL[:1],
+        command=_SMALL[:1],
+        sample=(PoolShape(8_000, 32, 5, 40),),
     ),
 }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from research.bench.process import FAILED, INCOMPLETE, MEMORY
+from research.bench.suite.default_figures import default_sheets
 from research.bench.suite.figures import (
     fewer_passes,
     memory_share,
@@ -32,7 +33,8 @@ def sheets(rows: Sequence[SuiteMeasurement], scale: SuiteScale) -> list[ReportTa
         "cluster": (_cluster,),
     }
     makers = [make for part, several in made.items() if found.of(part) for make in several]
-    return [_verdict(rows, scale), *(make(found, scale) for make in makers)]
+    others = [make(found, scale) for make in makers]
+    return [_verdict(rows, scale), *default_sheets(found), *others]
 
 
 def page(
@@ -133,7 +135,7 @@ def _speed(found: MeasurementIndex, scale: SuiteScale) -> ReportTable:
 
 def _objective(found: MeasurementIndex, scale: SuiteScale) -> ReportTable:
     lines = []
-    for shape in scale.shapes:
+    for shape in scale.per_pick or scale.shapes:
         for method in PICKED:
             blocks = found.ok("shapes", method, shape)
             each = found.get("shapes", f"{method}{PER_PICK}", shape)

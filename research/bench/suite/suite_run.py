@@ -20,7 +20,6 @@ from research.bench.suite.plan import (
     SCRIPTS,
     PlannedMeasurement,
     chosen_parts,
-    is_superfluous,
     known_outcome,
     tasks_of,
 )
@@ -49,7 +48,7 @@ def run_suite(
     Parameters
     ----------
     parts : sequence of str, optional
-        Names out of shapes, growth, passes, disk, cluster; all by default.
+        Names out of `PARTS`; all by default.
     limit : float
         Seconds for one selection; a method that takes longer is killed, and not tried at larger
         sizes.
@@ -99,7 +98,7 @@ def _measure(tasks: Sequence[PlannedMeasurement], records: SuiteRecords, scratch
         for task in tasks:
             bar.update(shown, description=str(task))
             found = MeasurementIndex(records.rows)
-            if found.get(*task.key) is None and not is_superfluous(task, found):
+            if found.get(*task.key) is None:
                 outcome = known_outcome(task, found)
                 if outcome is None:
                     outcome = _outcome(task, inputs.hold(task), limit, seed)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterator, Sequence
 
+from research.bench.suite.default_figures import default_verdicts
 from research.bench.suite.figures import (
     fewer_passes,
     memory_share,
@@ -13,6 +12,7 @@ from research.bench.suite.figures import (
     pass_figures,
     times_as_fast,
 )
+from research.bench.suite.judging import GoalVerdict, judged
 from research.bench.suite.measurement import MeasurementIndex, SuiteMeasurement
 from research.bench.suite.methods import PER_PICK, PICKED, SABAL
 from research.bench.suite.power_law import fit_exponent, growth_points
@@ -34,29 +34,11 @@ RIVALS = {
 }
 
 
-@dataclass(frozen=True)
-class GoalVerdict:
-    """The verdict on a goal; `met` is None if it was not measured completely."""
-
-    what: str
-    goal: str
-    measured: str
-    met: bool | None
-
-    @property
-    def answer(self) -> str:
-        """The verdict in words."""
-        return {True: "met", False: "not met", None: "not measured"}[self.met]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the verdict in a form that JSON can represent."""
-        return {**asdict(self), "verdict": self.answer}
-
-
 def verdicts(rows: Sequence[SuiteMeasurement], scale: SuiteScale) -> list[GoalVerdict]:
     """Return the verdict on every goal, measured or not."""
     found = MeasurementIndex(rows)
     return [
+        *default_verdicts(found, scale),
         *_objective(found, scale),
         *_speed(found, scale),
         _iht(found, scale),
@@ -68,17 +50,18 @@ def verdicts(rows: Sequence[SuiteMeasurement], scale: SuiteScale) -> list[GoalVe
 
 def _objective(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     for method in PICKED:
-        yield _judged(
+        yield judged(
             f"{method}: objective short of that with a pass per pick",
-            f"at most {100 * GAP:g} % of the latter's lead over a random batch, on all shapes",
-            [objective_gap(found, shape, method) for shape in scale.shapes],
+            f"at most {100 * GAP:g} % of the latter's lead over a random batch, at all shapes",
+            [objective_gap(found, shape, method) for shape in scale.per_pick or scale.shapes],
             lambda gap: gap <= GAP,
             lambda gap: f"{100 * gap:.2f} %",
             worst=max,
         )
-    shapes = [shape for shape in scale.shapes if shape.b == scale.few_passes]
+    compared = scale.per_pick or scale.shapes
+    shapes = [shape for shape in compared if shape.b == scale.few_passes]
     for method in PICKED:
-        yield _judged(
+        yield judged(
             f"{method}: passes at b = {scale.few_passes:,}",
             f"at least {FEWER_PASSES:g} times fewer than with a pass per pick",
             [fewer_passes(found, shape, method) for shape in shapes],
@@ -89,26 +72,26 @@ def _objective(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdi
 
 
 def _speed(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
+    rival = f"badge{PER_PICK}"
     for goal in scale.speed:
-        for rival, name in RIVALS.items():
-            ratio = times_as_fast(found, goal.shape, goal.method, rival)
-            met = None
-            if ratio is not None:
-                met = ratio.value >= goal.times
-                # A bound decides in one direction only.
-                if (ratio.bound == "at least" and not met) or (ratio.bound == "at most" and met):
-                    met = None
-            yield GoalVerdict(
-                f"{goal.method} beside {name}, {goal.shape}",
-                f"at least {goal.times:g} times as fast",
-                "nothing" if ratio is None else f"{ratio} times",
-                met,
-            )
+        ratio = times_as_fast(found, goal.shape, goal.method, rival)
+        met = None
+        if ratio is not None:
+            met = ratio.value >= goal.times
+            # A bound decides in one direction only.
+            if (ratio.bound == "at least" and not met) or (ratio.bound == "at most" and met):
+                met = None
+        yield GoalVerdict(
+            f"{goal.method} beside {RIVALS[rival]}, {goal.shape}",
+            f"at least {goal.times:g} times as fast",
+            "nothing" if ratio is None else f"{ratio} times",
+            met,
+        )
 
 
 def _iht(found: MeasurementIndex, scale: SuiteScale) -> GoalVerdict:
     figures = [pass_figures(found.get("passes", "sabal-iht", shape)) for shape in scale.passes]
-    return _judged(
+    return judged(
         "sabal-iht: time of a selection",
         f"at most {OVERHEAD:g} times that of its bare passes",
         [None if each is None else each.overhead for each in figures],
@@ -120,7 +103,7 @@ def _iht(found: MeasurementIndex, scale: SuiteScale) -> GoalVerdict:
 
 def _memory(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     for method in SABAL:
-        yield _judged(
+        yield judged(
             f"{method}: memory beyond the inputs",
             f"at most {100 * MEMORY_SHARE:g} % of the inputs, on all shapes",
             [memory_share(found.get("shapes", method, shape)) for shape in scale.shapes],
@@ -146,21 +129,22 @@ def _disk(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
             below if complete or (largest is not None and not below) else None,
         )
     shapes = [scale.disk.shape(n) for n in scale.disk.rows]
-    sizes, seconds = growth_points(found, "disk", "sabal-greedy", "n", shapes)
-    fit = fit_exponent(sizes, seconds) if len(sizes) == len(shapes) else None
-    yield GoalVerdict(
-        "sabal-greedy: growth of its time with the rows on disk",
-        f"linear: an exponent of at most {EXPONENT:g}",
-        "nothing" if fit is None else f"an exponent of {fit}",
-        None if fit is None else fit.exponent <= EXPONENT,
-    )
+    for method in ("sabal-greedy", "sabal"):
+        sizes, seconds = growth_points(found, "disk", method, "n", shapes)
+        fit = fit_exponent(sizes, seconds) if len(sizes) == len(shapes) else None
+        yield GoalVerdict(
+            f"{method}: growth of its time with the rows on disk",
+            f"linear: an exponent of at most {EXPONENT:g}",
+            "nothing" if fit is None else f"an exponent of {fit}",
+            None if fit is None else fit.exponent <= EXPONENT,
+        )
 
 
 def _cluster(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict]:
     shapes = [scale.cluster.shape(n) for n in scale.cluster.rows]
     for method in scale.clustered:
         rows = [found.ok("cluster", method, shape) for shape in shapes]
-        yield _judged(
+        yield judged(
             f"{method} on Ray: the batch",
             "that of the same pool in memory and on disk",
             [
@@ -179,28 +163,6 @@ def _cluster(found: MeasurementIndex, scale: SuiteScale) -> Iterator[GoalVerdict
             " and ".join(f"{nbytes:,}" for nbytes in traffic) or "nothing",
             traffic[-1] <= TRAFFIC * traffic[0] if complete else None,
         )
-
-
-def _judged(
-    what: str,
-    goal: str,
-    values: Sequence[Any],
-    good: Callable[[Any], bool],
-    show: Callable[[Any], str],
-    worst: Callable[..., Any],
-) -> GoalVerdict:
-    """Return the verdict on the worst of `values`, where None was not measured.
-
-    A value that misses the goal is decisive; to meet the goal, all values must be there.
-    """
-    there = [value for value in values if value is not None]
-    if not there:
-        return GoalVerdict(what, goal, "nothing", None)
-    decisive = worst(there)
-    partial = "" if len(there) == len(values) else f" on {len(there)} of {len(values)} shapes"
-    at_worst = " at worst" if len(there) > 1 else ""
-    met = False if not good(decisive) else None if partial else True
-    return GoalVerdict(what, goal, f"{show(decisive)}{at_worst}{partial}", met)
 
 
 def _gibibytes(nbytes: float) -> str:

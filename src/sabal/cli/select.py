@@ -137,9 +137,11 @@ def select(
                     pool, memory=memory, scratch=scratch, columns=parse_columns(columns), loss=loss
                 )
                 items = contents.pool.with_labeled(_features_in(labeled)).check()
+                items.used_once = True
+                ignored = contents.ignored
+                del contents  # it would keep arrays that the pool releases
             with waiting(f"choosing {budget:,} of {items.size:,} items"):
                 selection = choose(items, budget, strategy, seed, options)
-            ignored = contents.ignored
     if target is not None:
         selection.save(target)
     if as_json:

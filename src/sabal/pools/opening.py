@@ -62,8 +62,9 @@ def open_pool(
             "engine='local'",
             "pass engine='ray', or leave them out",
         )
-    contents = read_contents(source, memory=memory, scratch=scratch, columns=columns, loss=loss)
-    yield contents.pool.with_labeled(labeled_features).check()
+    # The contents are not kept: they would hold arrays that the pool releases.
+    pool = read_contents(source, memory=memory, scratch=scratch, columns=columns, loss=loss).pool
+    yield pool.with_labeled(labeled_features).check()
 
 
 def read_contents(

@@ -85,11 +85,14 @@ class Pool(ABC):
         The number of classes (labels, outputs); 0 without a prediction.
     memory : int or None
         Bytes that a selection may take, if there is a limit.
+    used_once : bool
+        Whether a selection may release arrays that it does not need any more.
     """
 
     size: int
     ids: Any
     memory: int | None = None
+    used_once: bool = False
 
     @property
     @abstractmethod
@@ -167,6 +170,9 @@ class Pool(ABC):
         """Return a pool in this process that contains `rows`, and their positions in it."""
         return self.take(rows), np.arange(rows.size)
 
+    def release(self, name: str) -> None:  # noqa: B027  # most pools have nothing to release
+        """Let go of an array that is not needed any more, if the pool is used only once."""
+
     def coordinates_of(self, rows: np.ndarray) -> Array:
         """Return the coordinates of some items: features, or predictions without features."""
         return self.map_rows(coordinates_at, rows)
@@ -202,7 +208,7 @@ class CheckedArrays(Mapping[str, Array]):
         checks: Mapping[str, Callable[[Any, str], Array]],
         size: int | None = None,
     ) -> None:
-        self.parts = parts
+        self.parts = dict(parts)
         self.size = size
         self._checks = checks
         self._checked: dict[str, Array] = {}
@@ -226,6 +232,11 @@ class CheckedArrays(Mapping[str, Array]):
             self._checked[name] = array
         return self._checked[name]
 
+    def release(self, name: str) -> None:
+        """Let go of an array, which cannot be read after this."""
+        self.parts[name] = _released
+        self._checked.pop(name, None)
+
     def _check_alike(self, name: str, array: Array) -> None:
         namespace(array, *self._checked.values())
         check_same_items(**self._checked, **{name: array})
@@ -237,6 +248,10 @@ class CheckedArrays(Mapping[str, Array]):
             )
         by_class = {n: a for n, a in {**self._checked, name: array}.items() if n not in NO_CLASSES}
         check_same_classes(**by_class)
+
+
+def _released() -> Array:
+    raise RuntimeError("this array was released")
 
 
 class ArrayPool(Pool):
@@ -520,6 +535,11 @@ class ArrayPool(Pool):
     def in_one_piece(self) -> bool:
         """Whether all rows are in this process."""
         return True
+
+    def release(self, name: str) -> None:
+        """Let go of an array that is not needed any more, if the pool is used only once."""
+        if self.used_once and name in self.arrays:
+            self.arrays.release(name)
 
     def with_labeled(self, features: Part) -> ArrayPool:
         """Return the pool with other labelled features; itself if they are None."""

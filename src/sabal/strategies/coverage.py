@@ -127,6 +127,7 @@ class Sabal(Strategy):
         if pool.has("features") and pool.has("labeled_features"):
             labeled_LD = pool.labeled_features
         points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
+        pool.release("features")
         if self.metric == "sphere":
             points_MD, labeled_LD, unit = *_on_sphere(points_MD, labeled_LD), 1.0
         reach = resolution(points_MD, labeled_LD, budget, rng)

@@ -8,11 +8,11 @@ al. 1978), and an old gain is an upper bound on the current one (lazy greedy: Mi
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat.numpy import vecdot
 
 from sabal.core.arrays import (
     CACHE_BYTES,
@@ -25,8 +25,10 @@ from sabal.core.arrays import (
     top_k,
 )
 from sabal.core.memory import SHARE
+from sabal.core.threads import in_threads
 from sabal.pools.pool import Pool
 
+TOGETHER = 32  # the maximum number of gains computed at a time, where rows are kept whole
 BLOCK = 256  # the number of kernel rows computed at a time
 MIN_BLOCK = 32  # the same if memory is short
 ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
@@ -125,11 +127,14 @@ class WholeRows:
     def __init__(self, kernel: Kernel) -> None:
         self.computed = kernel.size
         self._kept_MM = np.empty((kernel.size, kernel.size), dtype=np.float32)
-        for rows in row_chunks(kernel.size, 1, BLOCK):
+
+        def keep(rows: slice) -> None:
             # One half is computed; the other is its mirror image.
             block_KR = kernel.rows(kernel.points_MD[rows], first=rows.start)
             self._kept_MM[rows, rows.start :] = block_KR
             self._kept_MM[rows.stop :, rows] = block_KR[:, len(block_KR) :].T
+
+        in_threads(keep, list(row_chunks(kernel.size, 1, BLOCK)))
 
     def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows in order, some at a time."""
@@ -139,6 +144,16 @@ class WholeRows:
     def row(self, j: int, bound_M: np.ndarray, covered_M: np.ndarray) -> tuple[slice, np.ndarray]:
         """Return the row of point j."""
         return slice(None), self._kept_MM[j]
+
+    def gains(
+        self, j: int, count: int, bound_M: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return `count` points with the largest bounds, j among them, and their gains."""
+        indices = np.argpartition(bound_M, -min(count, bound_M.size))[-count:]
+        if j not in indices:
+            # More points than these have the largest bound.
+            indices[0] = j
+        return indices, gains_of(self._kept_MM[indices], mass_M, covered_M)
 
 
 class ReducedRows:
@@ -174,6 +189,13 @@ class ReducedRows:
         self._kept[j] = _reduced(self._kept[j], covered_M)
         return self._kept[j]
 
+    def gains(
+        self, j: int, count: int, bound_M: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return point j and its gain."""
+        near, kernel = self.row(j, bound_M, covered_M)
+        return np.array([j]), np.array([gains_of(kernel, mass_M[near], covered_M[near])])
+
     def _compute(self, indices: np.ndarray) -> np.ndarray:
         self.computed += indices.size
         return self._kernel.rows(take_rows(self._kernel.points_MD, indices))
@@ -205,6 +227,18 @@ def _reduced(row: Row, covered_M: np.ndarray) -> Row:
     near, kernel = row
     above = np.flatnonzero(kernel > covered_M[near])
     return near[above], kernel[above]
+
+
+def gains_of(rows_KM: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray) -> np.ndarray:
+    """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel."""
+    above = rows_KM - covered_M
+    # Row by row: BLAS threads that wait for each other take long on a busy machine.
+    return vecdot(np.maximum(above, 0.0, out=above), mass_M)
+
+
+def _rounded(gain_K: np.ndarray) -> np.ndarray:
+    """Return gains as multiples of `RESOLUTION`."""
+    return np.rint(gain_K / RESOLUTION, dtype=np.float64) * RESOLUTION
 
 
 class Coverage:
@@ -251,33 +285,37 @@ class Coverage:
         """Return a batch by greedy picks; the lower point on ties.
 
         The points of `candidate_M` can be picked, all by default. The share that the batches
-        `others` would cover is reported. A heap has a bound on every gain. Its first point is
-        picked if the gain is current; otherwise the gain is computed again.
+        `others` would cover is reported. There is a bound on every gain. The point with the largest
+        one is picked if this is its current gain; otherwise the gain is computed again.
         """
         before = self.share(self.covered_M)
         bound_M, shares = self._initial_gains(others)
         if candidate_M is not None:
             bound_M[~candidate_M] = -np.inf
-        heap = [(-gain, j, 0) for j, gain in enumerate(bound_M.tolist())]
-        heapq.heapify(heap)
+        known_M = np.zeros(bound_M.size, dtype=np.int64)
         owner_M = np.full(bound_M.size, -1)
         picks: list[int] = []
         gains: list[float] = []
-        while heap and len(picks) < budget and -heap[0][0] > MIN_GAIN:
-            negative, j, known = heap[0]
+        count = 1
+        while len(picks) < budget:
+            j = int(np.argmax(bound_M))
+            if bound_M[j] <= MIN_GAIN:
+                break
+            if known_M[j] < len(picks):
+                # The longer no gain is current, the more are computed at a time.
+                count = min(2 * count, TOGETHER)
+                indices, gain = self._rows.gains(j, count, bound_M, self._mass_M, self.covered_M)
+                bound_M[indices] = np.minimum(bound_M[indices], _rounded(gain))
+                known_M[indices] = len(picks)
+                continue
             near, kernel = self._rows.row(j, bound_M, self.covered_M)
-            if known == len(picks):
-                heapq.heappop(heap)
-                above = kernel > self.covered_M[near]
-                owner_M[near] = np.where(above, len(picks), owner_M[near])
-                self.covered_M[near] = np.maximum(kernel, self.covered_M[near])
-                bound_M[j] = -np.inf
-                picks.append(j)
-                gains.append(-negative)
-            else:
-                gain = round(float(self._gains(near, kernel)) / RESOLUTION) * RESOLUTION
-                bound_M[j] = min(-negative, gain)
-                heapq.heapreplace(heap, (-bound_M[j], j, len(picks)))
+            above = kernel > self.covered_M[near]
+            owner_M[near] = np.where(above, len(picks), owner_M[near])
+            self.covered_M[near] = np.maximum(kernel, self.covered_M[near])
+            picks.append(j)
+            gains.append(float(bound_M[j]))
+            count = 1
+            bound_M[j] = -np.inf
         idle = budget - len(picks)
         # If everything is covered, the rest of the batch has the largest masses.
         left_M = self._mass_M.astype(np.float64)
@@ -302,17 +340,11 @@ class Coverage:
         covered = [self.covered_M.copy() for _ in batches]
         for rows, rows_KM in self._rows.blocks(self.covered_M):
             for part in row_chunks(len(rows_KM), rows_KM[:1].nbytes, CACHE_BYTES):
-                gain_M[rows][part] = self._gains(slice(None), rows_KM[part])
+                gain_M[rows][part] = gains_of(rows_KM[part], self._mass_M, self.covered_M)
             for batch, covered_M in zip(batches, covered, strict=True):
                 for j in batch[(rows.start <= batch) & (batch < rows.stop)]:
                     np.maximum(covered_M, rows_KM[j - rows.start], out=covered_M)
-        gain_M = np.rint(gain_M / RESOLUTION) * RESOLUTION
-        return gain_M, np.array([self.share(covered_M) for covered_M in covered])
-
-    def _gains(self, near: slice | np.ndarray, kernel: np.ndarray) -> np.ndarray:
-        """Return sum_i u_i [k(i, j) - c_i]_+ over the points i of rows of the kernel."""
-        above = kernel - self.covered_M[near]
-        return np.maximum(above, 0.0, out=above) @ self._mass_M[near]
+        return _rounded(gain_M), np.array([self.share(covered_M) for covered_M in covered])
 
     def _represented(self, owner_M: np.ndarray, budget: int) -> np.ndarray:
         """Return the mass of the points that each pick covers best, 1 on average."""

@@ -140,8 +140,9 @@ class _FurthestFirst:
         xp = namespace(self.features_ND)
         block_KD = np.empty((rows_K.size, self.mean_D.size))
         # Rows with similar numbers of new centres share a product.
-        by_age_K = np.argsort(self.seen_N[rows_K], kind="stable")
-        for group in np.array_split(by_age_K, min(8, rows_K.size)):
+        seen_K = self.seen_N[rows_K]
+        by_age_K = np.argsort(seen_K, kind="stable")
+        for group in np.array_split(by_age_K, min(8, np.unique(seen_K).size)):
             rows = rows_K[group]
             raw_RD = take_rows(self.features_ND, rows)
             block_KD[group] = to_float64_numpy(raw_RD) / self.unit

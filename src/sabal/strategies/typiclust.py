@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sabal.core.arrays import top_k
+from sabal.core.arrays import row_chunks, row_norms_squared, top_k
 from sabal.core.checks import check_whole
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
@@ -15,6 +15,7 @@ from sabal.strategies.base import Strategy, make_selection
 from sabal.strategies.clustering import k_means, normalized_points, rank_in_group
 
 NEIGHBOUR_ITEMS = 5_000  # in larger clusters, neighbours are searched among a sample of this size
+BLOCK_BYTES = 32 * 2**20  # the size of the distances computed at a time
 NO_DISTANCE = 1e-7  # mean distances below this share of the features' magnitude are rounding errors
 
 
@@ -73,13 +74,12 @@ class TypiClust(Strategy):
         for c in np.unique(cluster_B):
             turns = np.flatnonzero(cluster_B == c)
             members = np.flatnonzero(cluster_M == c)
-            with np.errstate(over="ignore"):
-                # Distances among subnormal numbers have no finite reciprocal.
-                typicality = self._typicality(points_MD[members], rng) / unit
-            typicality = np.minimum(typicality, np.finfo(np.float64).max)
             in_pool = np.count_nonzero(members < n)
-            best = top_k(typicality[:in_pool], turns.size)
-            chosen_B[turns], scores_B[turns] = members[best], typicality[best]
+            best, typicality = self._most_typical(points_MD[members], in_pool, turns.size, rng)
+            chosen_B[turns], scores_B[turns] = members[best], typicality
+        with np.errstate(over="ignore"):
+            # Distances among subnormal numbers have no finite reciprocal.
+            scores_B = np.minimum(scores_B / unit, np.finfo(np.float64).max)
         from_small = int(np.count_nonzero(small_C[cluster_B]))
         warnings = []
         if from_small:
@@ -101,21 +101,60 @@ class TypiClust(Strategy):
             self, pool, chosen_B, scores_B, evidence=evidence, warnings=tuple(warnings)
         )
 
-    def _typicality(self, points_MD: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Return 1 / mean distance to the nearest neighbours (eq. 1); 0 for a single item."""
+    def _most_typical(
+        self, points_MD: np.ndarray, in_pool: int, count: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the `count` most typical of the first `in_pool` points, and their typicality.
+
+        This is 1 / mean distance to the nearest neighbours (eq. 1); 0 for a single item.
+        """
         from sklearn.neighbors import NearestNeighbors
 
         m = len(points_MD)
         if m == 1:
-            return np.zeros(1)
+            return np.zeros(1, dtype=np.int64), np.zeros(1)
         known = np.arange(m)
         if m > NEIGHBOUR_ITEMS:
             known = np.sort(rng.choice(m, size=NEIGHBOUR_ITEMS, replace=False))
         k = min(self.neighbours, known.size - 1)
+        able = _possibly_most_typical(points_MD, known, k, in_pool, count)
         nearest = NearestNeighbors(n_neighbors=k + 1).fit(points_MD[known])
-        # scikit-learn searches in blocks, so not all pairs are in memory at once.
-        distances_MK = nearest.kneighbors(points_MD)[0].astype(np.float64)
+        distances_AK = nearest.kneighbors(points_MD[able])[0].astype(np.float64)
         # For items in the sample the first neighbour is the item itself.
-        total_M = distances_MK[:, :k].sum(axis=1)
-        total_M[known] = distances_MK[known, 1:].sum(axis=1)
-        return 1.0 / np.maximum(total_M / k, NO_DISTANCE)
+        total_A = np.where(
+            np.isin(able, known), distances_AK[:, 1:].sum(axis=1), distances_AK[:, :k].sum(axis=1)
+        )
+        typicality_A = 1.0 / np.maximum(total_A / k, NO_DISTANCE)
+        best = top_k(typicality_A, count)
+        return able[best], typicality_A[best]
+
+
+def _possibly_most_typical(
+    points_MD: np.ndarray, known: np.ndarray, k: int, in_pool: int, count: int
+) -> np.ndarray:
+    """Return which of the first `in_pool` points can be among the `count` most typical ones.
+
+    Distances are computed in single precision, by products of matrices. Their squares are
+    wrong by at most `error`, so the mean distance of an item to its k nearest neighbours is between
+    two bounds. Only the points returned need exact distances.
+    """
+    single_MD = (points_MD - points_MD.mean(axis=0)).astype(np.float32)
+    halves_M = row_norms_squared(single_MD) / 2.0
+    error = (points_MD.shape[1] + 8) * float(np.finfo(np.float32).eps) * 2.0 * halves_M.max()
+    others_KD = single_MD if known.size == len(points_MD) else single_MD[known]
+    halves_K = halves_M[known].astype(np.float32)
+    # The neighbours of an item do not include itself.
+    own_M = np.full(len(points_MD), -1)
+    own_M[known] = np.arange(known.size)
+    low_N, high_N = np.empty(in_pool), np.empty(in_pool)
+    for rows in row_chunks(in_pool, 4 * known.size, BLOCK_BYTES):
+        halves_RK = single_MD[rows] @ others_KD.T
+        np.subtract(halves_K, halves_RK, out=halves_RK)
+        own_R = own_M[rows]
+        halves_RK[np.flatnonzero(own_R >= 0), own_R[own_R >= 0]] = np.inf
+        halves_RK.partition(k - 1, axis=1)
+        squares_RK = 2.0 * (halves_RK[:, :k] + halves_M[rows, None])
+        for bound_N, shift in ((low_N, -error), (high_N, error)):
+            mean_R = np.sqrt(np.maximum(squares_RK + shift, 0.0)).mean(axis=1)
+            bound_N[rows] = np.maximum(mean_R, NO_DISTANCE)
+    return np.flatnonzero(low_N <= np.partition(high_N, count - 1)[count - 1])

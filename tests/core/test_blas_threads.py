@@ -1,0 +1,53 @@
+"""Work in threads, each with one thread of BLAS."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from sabal.core.threads import in_threads
+from sabal.strategies import greedy_cover
+from sabal.strategies.greedy_cover import Kernel, WholeRows
+
+
+def blas_threads():
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_every_piece_is_done_with_one_thread_of_blas(count):
+    seen, inside, names = [], [], set()
+
+    def work(piece):
+        seen.append(piece)
+        inside.append(blas_threads())
+        names.add(threading.current_thread() is threading.main_thread())
+
+    with threadpool_limits(count, user_api="blas"):
+        in_threads(work, list(range(20)))
+        assert blas_threads() == {count}
+    assert sorted(seen) == list(range(20))
+    assert inside == [{1}] * 20
+    assert names == {count == 1}
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_an_error_in_a_thread_is_raised(count):
+    def work(piece):
+        raise ValueError(piece)
+
+    with threadpool_limits(count, user_api="blas"), pytest.raises(ValueError, match="3"):
+        in_threads(work, [3, 3])
+
+
+def test_the_kernel_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(greedy_cover, "BLOCK", 64)
+    points = np.random.default_rng(0).normal(size=(500, 40)).astype(np.float32) / 5
+    kept = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            kept.append(WholeRows(Kernel(points))._kept_MM)
+    np.testing.assert_array_equal(*kept)
