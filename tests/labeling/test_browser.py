@@ -134,6 +134,7 @@ def test_who_has_answered_all_is_told_that_another_person_is_waited_for(
     page = visit(room)
     answer_all(page, digits[1], 7)
     page.wait_for_selector("#message-text:has-text('7 items wait for a second annotator')")
+    assert page.inner_text("#batch-text") == "0 of 7 · 7 partly answered"
     page.goto(room.address + "dashboard")
     assert "7 items wait for a second annotator" in page.inner_text("#main")
 

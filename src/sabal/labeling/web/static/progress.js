@@ -86,11 +86,14 @@ export class Progress {
     const { status } = this;
     if (!status) return;
     const { size, answered } = status.batch;
-    const done = Math.max(0, Math.min(size, answered + this.#since));
+    // Where several people answer every item, one more answer need not complete an item.
+    const since = status.overlap > 1 ? 0 : this.#since;
+    const done = Math.max(0, Math.min(size, answered + since));
     const older = status.remaining - (size - answered);
+    const rest = [older > 0 && `${older} older open`, status.partly > 0 && `${status.partly} partly answered`];
     put("batch-number", status.round === null ? "" : String(status.round + 1));
     bar("batch-bar", done, size);
-    put("batch-text", `${done} of ${size}${older > 0 ? ` · ${older} older open` : ""}`);
+    put("batch-text", [`${done} of ${size}`, ...rest.filter(Boolean)].join(" · "));
     bar("budget-bar", status.labeled, status.budget);
     put("budget-text", `${status.labeled} of ${status.budget}`);
     const pill = document.getElementById("training");
