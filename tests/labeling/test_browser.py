@@ -182,6 +182,25 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_sent_once(room, visit
     page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
 
 
+def test_what_is_not_stored_yet_is_counted_all_the_same(room, visit, digits):
+    page = visit(room)
+    page.route("**/api/labels", lambda route: route.abort())
+    item = ""
+    for _ in range(3):
+        item = shown(page, item)
+        page.keyboard.press(digits[1][item])
+    for _ in range(2):
+        with page.expect_response("**/api/status*"):
+            pass
+        page.wait_for_timeout(100)
+        assert page.inner_text("#batch-text").startswith("3 of ")
+    page.unroute("**/api/labels")
+    all_saved(page)
+    page.wait_for_selector("#budget-text:has-text('3 of')")
+    assert page.inner_text("#batch-text").startswith("3 of ")
+    page.trouble.clear()
+
+
 def test_a_lost_connection_is_said_where_the_item_was(room, visit, digits):
     page = visit(room)
     shown(page)
@@ -383,7 +402,7 @@ def test_an_image_can_be_enlarged_and_moved(room, visit):
 def test_an_image_that_is_still_loading_is_enlarged_once_it_is_there(room, visit):
     page = visit(room)
     first, held = shown(page), []
-    page.route("**/media/**", held.append)
+    page.route("**/media/**", lambda route: held.append(route))  # no builtin here
     page.reload()
     until(lambda: page.evaluate("Boolean(document.querySelector('#one img'))"))
     page.keyboard.press("z")
