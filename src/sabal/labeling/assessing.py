@@ -31,8 +31,7 @@ def assess(
     models for each number, only `checks` are scored.
     """
     sizes = spread(sizes)
-    rng = np.random.default_rng(0)
-    folds = rng.permutation(np.arange(len(labels)) % FOLDS)
+    folds = fold_numbers(labels)
     right, wrong_checks = [], 0
     for size in sizes:
         right_checks = _right(train(labels[:size]), checks)
@@ -46,6 +45,11 @@ def assess(
         right.append(found)
     items = len(checks) + (len(labels) if cross_validate else 0)
     return Assessment(tuple(sizes), tuple(right), items, wrong_checks, len(checks))
+
+
+def fold_numbers(labels: Sequence[TrainingLabel]) -> np.ndarray:
+    """Return the fold of each label, from 0 to 4, drawn at random."""
+    return np.random.default_rng(0).permutation(np.arange(len(labels)) % FOLDS)
 
 
 def spread(sizes: Sequence[int]) -> list[int]:
