@@ -25,7 +25,7 @@ from sabal.core.urls import (
     write_file,
     write_text_file,
 )
-from sabal.errors import FileError
+from sabal.errors import FileError, counted
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
@@ -95,7 +95,7 @@ class Selection:
 
     def _title(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"Selection of {len(self):,} items by {self.strategy!r}{seed}"
+        return f"Selection of {counted(len(self), 'item')} by {self.strategy!r}{seed}"
 
     def _first_ids(self) -> str:
         ids = ", ".join(str(item) for item in self.ids[:SHOWN_ROWS].tolist())
