@@ -106,7 +106,14 @@ class Selection:
         found = []
         if "random_batch" in self.evidence and "objective" in self.evidence:
             ours, chance = self.evidence["objective"], self.evidence["random_batch"]["objective"]
-            found.append(f"objective: {ours:.4g} (random batch: {chance:.4g}; lower is better)")
+            if "objective_before" in self.evidence:
+                before = self.evidence["objective_before"]
+                found.append(
+                    f"uncertainty not covered: {before:.1%} before the batch, {ours:.1%} after it, "
+                    f"{chance:.1%} after a random batch"
+                )
+            else:
+                found.append(f"objective: {ours:.4g} (random batch: {chance:.4g}; lower is better)")
         warnings = self.evidence.get("warnings", [])
         found += [f"warning: {_cut(message)}" for message in warnings[:SHOWN_WARNINGS]]
         return found
