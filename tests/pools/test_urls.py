@@ -175,6 +175,7 @@ def test_other_kinds_of_urls_go_through_fsspec(arrays, expected):
     [
         ("s3://bucket/none", "nothing at s3://bucket/none"),
         ("s3://nosuchbucket/pool", "nothing at s3://nosuchbucket"),
+        ("s3://bucket/pool/*.parquet", "pass the folder, without \\*"),
         ("nosuch://bucket/pool", "Protocol not known"),
         ("s3://bucket/empty/x.txt", "a .parquet file"),
         ("s3://bucket/broken", "can be read at s3://bucket/broken"),
