@@ -8,7 +8,8 @@
 # make torture 200 kills of the labelling app while people label, of `select` and of `simulate`
 # make load    50 people label at once, for two minutes
 # make mutants changes single lines, and counts the changes that a test notices; resumes
-# make test-integrations   Ray with a real S3 server, a loop with MLflow (installs it)
+# make test-integrations   Ray with a real S3 server, Google's storage by an emulator, a loop with MLflow,
+#              frames of Daft and Spark (installs them; Spark needs Java 17 or 21)
 # make test-label-studio   sync and a round trip with a real Label Studio (installs 1 GB)
 # make test-fiftyone   a round trip through a real FiftyOne (installs 1 GB)
 
@@ -16,6 +17,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LABEL_STUDIO := .venv-label-studio
 FIFTYONE := .venv-fiftyone
+FRAMES := .venv-frames
 # Relative, because pip splits this variable at spaces.
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -52,9 +54,11 @@ docs: .venv/full
 bench: .venv/full
 	$(BIN)/python -m research bench
 
-test-integrations: .venv/full
+test-integrations: .venv/full $(FRAMES)/installed
 	$(BIN)/python -m pip install --quiet --editable ".[integrations]"
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests_integrations
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests_integrations \
+		--ignore tests_integrations/test_daft_spark.py
+	$(FRAMES)/bin/python -m pytest tests_integrations/test_daft_spark.py
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio
@@ -72,7 +76,7 @@ mutants: .venv/full
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python scripts/mutants.py --write
 
 clean:
-	rm -rf .venv $(LABEL_STUDIO) $(FIFTYONE) .mypy_cache .pytest_cache .ruff_cache .hypothesis .mutants.json demo site
+	rm -rf .venv $(LABEL_STUDIO) $(FIFTYONE) $(FRAMES) .mypy_cache .pytest_cache .ruff_cache .hypothesis .mutants.json demo site
 
 .venv/core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -100,4 +104,11 @@ $(FIFTYONE)/installed:
 	$(PYTHON) -m venv $(FIFTYONE)
 	echo '*' > $(FIFTYONE)/.gitignore
 	$(FIFTYONE)/bin/python -m pip install --quiet "fiftyone>=1.0,<2"
+	touch $@
+
+# Daft wants another version of pyarrow.
+$(FRAMES)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(FRAMES)
+	echo '*' > $(FRAMES)/.gitignore
+	$(FRAMES)/bin/python -m pip install --quiet --editable ".[tables]" pytest "daft>=0.5,<1" "pyspark>=4.0,<5"
 	touch $@

@@ -36,6 +36,8 @@ X = np.random.default_rng(0).normal(size=(40, 3))
         (lambda: sabal.query(model(), X, 3, X_labelled=X), "X_labeled"),
         (lambda: sabal.query(model(), X, 3, y_labelled=X), "y_labeled"),
         (lambda: sabal.select(3, features=X, batch_size=3), "budget"),
+        (lambda: sabal.select(3, features=X, method="badge"), "strategy"),
+        (lambda: sabal.select(3, embeddings=X), "features"),
         (lambda: sabal.select(3, features=X, radus=3), "radius"),
     ],
 )

@@ -116,10 +116,13 @@ def test_a_batch_is_shown_in_a_few_lines(budget):
     ids = [f"<b>{'long' * 40}</b> {k}" for k in range(1000)]
     chosen = sabal.select(budget, features=features, ids=ids, random_state=0)
     lines = repr(chosen).splitlines()
-    assert lines[0] == f"Selection of {budget:,} items by 'sabal', seed 0"
+    items = "1 item" if budget == 1 else f"{budget:,} items"
+    assert lines[0] == f"Selection of {items} by 'sabal', seed 0"
     assert len(lines) <= 6
     assert max(map(len, lines)) <= 110
-    assert "random batch" in repr(chosen)
+    left = f"100.0% before the batch, {chosen.evidence['objective']:.1%} after it, "
+    assert f"uncertainty not covered: {left}" in repr(chosen)
+    assert "after a random batch" in repr(chosen)
     page = chosen._repr_html_()
     assert "<b>long" not in page
     assert "&lt;b&gt;long" in page

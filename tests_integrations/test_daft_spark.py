@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 
+import daft
 import numpy as np
 import pandas as pd
 import pytest
+from pyspark import sql
 
 import sabal
 
@@ -27,13 +29,11 @@ def assert_same_batch(table, frame):
 
 
 def test_daft(frame):
-    daft = pytest.importorskip("daft")
     assert_same_batch(daft.from_pydict({name: frame[name].tolist() for name in frame}), frame)
 
 
 @pytest.mark.filterwarnings("ignore")  # of pyspark, about newer versions of pandas
 def test_spark(frame, monkeypatch):
-    sql = pytest.importorskip("pyspark.sql")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     builder = sql.SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     session = builder.getOrCreate()

@@ -18,7 +18,7 @@ from typing import Any
 BIN = Path(os.environ.get("LABEL_STUDIO_BIN", ".venv-label-studio/bin")).absolute()
 SABAL = [sys.executable, "-m", "sabal"]
 TOKEN = "0123456789abcdef0123456789abcdef01234567"  # noqa: S105  (of a server on loopback)
-START_SECONDS = 300
+START_SECONDS = 900
 
 
 class LabelStudio:

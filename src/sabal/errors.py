@@ -85,6 +85,11 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "pick one of 
     return f"did you mean {close[0]!r}?" if close else otherwise
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number and what it counts: "1 label", "2,000 labels"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def shown(value: object) -> str:
     """Return a short text for any value, for a message."""
     try:

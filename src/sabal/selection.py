@@ -25,7 +25,7 @@ from sabal.core.urls import (
     write_file,
     write_text_file,
 )
-from sabal.errors import FileError
+from sabal.errors import FileError, counted
 
 ENDINGS = (".csv", ".jsonl", ".parquet")
 COLUMNS = ("id", "rank", "weight", "score", "strategy", "seed")
@@ -95,7 +95,7 @@ class Selection:
 
     def _title(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
-        return f"Selection of {len(self):,} items by {self.strategy!r}{seed}"
+        return f"Selection of {counted(len(self), 'item')} by {self.strategy!r}{seed}"
 
     def _first_ids(self) -> str:
         ids = ", ".join(str(item) for item in self.ids[:SHOWN_ROWS].tolist())
@@ -106,7 +106,14 @@ class Selection:
         found = []
         if "random_batch" in self.evidence and "objective" in self.evidence:
             ours, chance = self.evidence["objective"], self.evidence["random_batch"]["objective"]
-            found.append(f"objective: {ours:.4g} (random batch: {chance:.4g}; lower is better)")
+            if "objective_before" in self.evidence:
+                before = self.evidence["objective_before"]
+                found.append(
+                    f"uncertainty not covered: {before:.1%} before the batch, {ours:.1%} after it, "
+                    f"{chance:.1%} after a random batch"
+                )
+            else:
+                found.append(f"objective: {ours:.4g} (random batch: {chance:.4g}; lower is better)")
         warnings = self.evidence.get("warnings", [])
         found += [f"warning: {_cut(message)}" for message in warnings[:SHOWN_WARNINGS]]
         return found

@@ -13,7 +13,7 @@ import pytest
 from sabal.errors import InputError, ServerError
 from sabal.labeling.exchange.exporting import export_bytes, open_rows
 from sabal.labeling.exchange.label_studio import Interface, make_tasks
-from sabal.labeling.exchange.label_studio_server import LabelStudioServer
+from sabal.labeling.exchange.label_studio_server import LabelStudioServer, server_and_project
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Store
 from sabal.labeling.store.records import CHECK, NewBatchItem, PoolItem
@@ -113,3 +113,30 @@ def test_a_server_that_is_not_there_is_one_line():
     with pytest.raises(ServerError, match="Connection refused") as caught:
         LabelStudioServer("http://127.0.0.1:9", 1, "a secret").revision()
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("url", "number", "expected"),
+    [
+        ("http://x:8080", 3, ("http://x:8080", 3)),
+        ("http://x:8080/projects/3", None, ("http://x:8080", 3)),
+        ("https://x/label/projects/12/data?tab=4&task=7", None, ("https://x/label", 12)),
+        ("http://x/projects/3/settings/", 3, ("http://x", 3)),
+    ],
+)
+def test_the_address_of_a_page_names_the_project(url, number, expected):
+    assert server_and_project(url, number) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "number", "message"),
+    [
+        ("http://x", None, "add --project"),
+        ("http://x/projects/", None, "add --project"),
+        ("http://x/projects/3", 4, "project 4; got .*project 3"),
+        ("http://x/projects/", 4, "a page of no project"),
+    ],
+)
+def test_addresses_that_name_none_or_another(url, number, message):
+    with pytest.raises(InputError, match=message):
+        server_and_project(url, number)

@@ -219,7 +219,7 @@ def test_an_export_comes_back_into_another_project(run, project, texts, tmp_path
     for folder, table in zip((project, other), tables, strict=True):
         run("export", folder, "--out", table)
     assert tables[0].read_bytes() == tables[1].read_bytes()
-    assert "8 were there already" in run("import", project, tables[1]).stdout
+    assert "8 there already" in run("import", project, tables[1]).stdout
 
 
 @contextmanager
@@ -268,8 +268,8 @@ def test_labels_leave_a_project_that_cannot_be_written(run, project, killed):
 def test_ids_of_another_project_are_named(run, project, tmp_path):
     (tmp_path / "labels.csv").write_text("id,label\nn1,sport\nx1,food\nx2,food\n")
     answer = run("import", project, tmp_path / "labels.csv")
-    assert "1 labels and 0 skips added" in answer.stdout
-    assert "2 ids are not in this project: 'x1', 'x2'" in answer.stderr
+    assert "1 label and 0 skips added" in answer.stdout
+    assert "2 ids not in this project: 'x1', 'x2'" in answer.stderr
 
 
 def test_label_studio_gets_its_interface(run, project, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -154,6 +156,29 @@ def test_what_cannot_be_labelled_is_never_asked_again_and_what_is_left_out_may_b
         loop.ask(1)
 
 
+def test_the_last_batch_is_what_is_left():
+    loop = sabal.Loop(bayes(), X[:30])
+    play(loop, [10])
+    with pytest.warns(sabal.SabalWarning, match="only 20 items of the 1,000 asked for") as warned:
+        assert len(loop.ask(1000)) == 20
+    assert warned[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(loop.ask(1000)) == 20, "what is open was warned of before"
+
+
+def test_rounds_show_what_counts_and_have_the_ids_of_the_caller(tmp_path):
+    loop = sabal.Loop(bayes(), X[POOL], ids=NAMES, test=TEST, folder=tmp_path)
+    first = play(loop, [10, 5])[0]
+    again = sabal.Loop(bayes(), X[POOL], ids=NAMES, test=TEST, folder=tmp_path)
+    for rounds in (loop.rounds, again.rounds):
+        assert rounds[0].batch.ids.tolist() == [NAMES[row] for row in first]
+        assert len(repr(rounds[1])) < 200
+    accuracy = f"{loop.rounds[1].metrics['accuracy']:.3f}"
+    assert f"Round 1: 5 items by 'sabal', 15 labels, accuracy {accuracy}" in repr(loop.rounds[1])
+    assert "of predictions changed" in repr(loop.rounds[1])
+
+
 def test_stopping():
     loop = sabal.Loop(bayes(), X[POOL], test=TEST, target_accuracy=0.3)
     assert not loop.should_stop()
@@ -273,7 +298,7 @@ def test_one_class_so_far():
         (lambda loop: loop.predict(X), "call fit"),
         (lambda loop: loop.ask(0), "at least 1"),
         (lambda loop: loop.ask(2.5), "whole number"),
-        (lambda loop: loop.tell([1, 2], [0]), "2 ids and 1 labels"),
+        (lambda loop: loop.tell([1, 2], [0]), "2 ids and 1 label;"),
         (lambda loop: loop.tell([1, 2]), "2 ids and 0 labels"),
         (lambda loop: loop.tell({1: 0}, [0]), "both"),
         (lambda loop: loop.tell([999], [0]), "ids of the pool"),
@@ -292,7 +317,8 @@ def test_mistakes(call, message):
 def test_a_label_is_told_once():
     loop = sabal.Loop(bayes(), X[POOL])
     loop.tell(3, Y[3])
-    with pytest.raises(InputError, match="has a label already"):
+    assert repr(loop) == "Loop: 1 of 300 items labelled in 0 rounds"
+    with pytest.raises(InputError, match="has a label already; leave it out"):
         loop.tell(3, Y[3])
     loop.fit()
     with pytest.raises(InputError, match="has a label already"):
@@ -309,6 +335,16 @@ def test_a_label_is_told_once():
         (lambda: sabal.Loop(bayes(), X, strategy="margn"), "did you mean 'margin'"),
         (lambda: sabal.Loop(bayes(), X, options={"radus": 1}), "did you mean 'radius'"),
         (lambda: sabal.Loop(EstimatorLearner(logistic, X, 10), X), "leave them out"),
+        (lambda: sabal.Loop(bayes(), X, seed=1), "did you mean random_state"),
+        (lambda: sabal.Loop(bayes(), X, y=Y), "before the first ask"),
+        (lambda: sabal.Loop(bayes(), X, X_test=X), "test=\\(X_test, y_test\\)"),
+        (lambda: sabal.Loop(bayes(), X, radius=1), "options={'radius': ...}"),
+        (lambda: sabal.Loop(bayes(), X, strtegy="margin"), "did you mean 'strategy'"),
+        (lambda: sabal.Loop(bayes(), X, random_state=None), "`random_state` as a whole number"),
+        (lambda: sabal.Loop(bayes(), X, test=X), "test=\\(X, y\\)"),
+        (lambda: sabal.Loop(bayes(), X, test=(X, Y[:1])), "1,797 items and 1 label;"),
+        (lambda: sabal.Loop(bayes(), X, target_accuracy=0.9), "leave target_accuracy out"),
+        (lambda: sabal.Loop(bayes(), X, min_gain=0.01), "leave min_gain out"),
     ],
 )
 def test_loops_that_cannot_be(make, message):

@@ -19,7 +19,14 @@ import sabal
 from makers import make_pool
 from s3_server import s3_server
 from sabal.cli import app
-from sabal.core.urls import file_ending, is_url, join_url, local_path
+from sabal.core.urls import (
+    GCS_RETRY_SECONDS,
+    file_ending,
+    file_system,
+    is_url,
+    join_url,
+    local_path,
+)
 from sabal.errors import FileError, MissingPackageError, SabalError
 
 N, B = 300, 12
@@ -168,6 +175,7 @@ def test_other_kinds_of_urls_go_through_fsspec(arrays, expected):
     [
         ("s3://bucket/none", "nothing at s3://bucket/none"),
         ("s3://nosuchbucket/pool", "nothing at s3://nosuchbucket"),
+        ("s3://bucket/pool/*.parquet", "pass the folder, without \\*"),
         ("nosuch://bucket/pool", "Protocol not known"),
         ("s3://bucket/empty/x.txt", "a .parquet file"),
         ("s3://bucket/broken", "can be read at s3://bucket/broken"),
@@ -210,3 +218,26 @@ def test_what_urls_are():
     assert local_path("s3://a/b") is None
     assert file_ending("s3://b/x.CSV?endpoint_override=a.b") == ".csv"
     assert join_url("s3://b/x/?k=v", "y") == "s3://b/x/y?k=v"
+
+
+def test_google_is_not_tried_again_for_minutes(monkeypatch):
+    url = "gs://anonymous@bucket/pool"
+    limited, _ = pyarrow.fs.FileSystem.from_uri(f"{url}?retry_limit_seconds={GCS_RETRY_SECONDS}")
+    longer, _ = pyarrow.fs.FileSystem.from_uri(f"{url}?retry_limit_seconds=77")
+    assert limited != longer
+    assert file_system(url)[0] == limited
+    assert file_system(f"{url}?retry_limit_seconds=77")[0] == longer
+    monkeypatch.setattr("sabal.core.urls.GCS_RETRY_SECONDS", 1)
+    nobody = f"{url}?scheme=http&endpoint_override=127.0.0.1%3A9"
+    with pytest.raises(FileError, match="Could not connect to server \\(gs://"):
+        sabal.select_pool(nobody, B)
+
+
+def test_google_without_credentials(monkeypatch, tmp_path):
+    monkeypatch.setattr("sabal.core.urls.GCS_RETRY_SECONDS", 1)
+    keys = {"type": "authorized_user", "client_id": "a", "client_secret": "b", "refresh_token": "c"}
+    where = {"token_uri": "http://127.0.0.1:9/token"}
+    (tmp_path / "keys.json").write_text(json.dumps(keys | where))
+    monkeypatch.setenv("GOOGLE_APPLICATION_CREDENTIALS", str(tmp_path / "keys.json"))
+    with pytest.raises(FileError, match=r"no credentials .* set GOOGLE_APPLICATION_CREDENTIALS"):
+        sabal.select_pool("gs://bucket/pool", B)

@@ -402,7 +402,7 @@ def test_items_without_an_atom_come_last():
 
 def test_one_item_stands_in_for_a_pool_of_copies(library, dtype):
     log_probs = np.repeat(posterior(1, 6, 3), 10, axis=0).astype(dtype)
-    with pytest.warns(sabal.SabalWarning, match="1 items already stand in for the whole pool"):
+    with pytest.warns(sabal.SabalWarning, match="the whole pool is represented by 1 item:"):
         selection = choose(BayesianCoreset(), 4, log_probs=library(log_probs))
     assert selection.indices.tolist() == [0, 1, 2, 3]
     assert selection.evidence["relative_residual"] < 1e-6
@@ -412,7 +412,7 @@ def test_atoms_that_cancel_leave_nothing_to_represent():
     """Two items with opposite atoms: L = 0, so the pick is by norm."""
     a = np.log(np.array([[0.9, 0.1], [0.6, 0.4]]))
     log_probs = np.stack([a, a[::-1], a, a[::-1]])
-    with pytest.warns(sabal.SabalWarning, match="0 items already stand in for the whole pool"):
+    with pytest.warns(sabal.SabalWarning, match="the whole pool is represented by 0 items"):
         selection = choose(BayesianCoreset(), 2, log_probs=log_probs)
     assert len(set(selection.indices.tolist())) == 2
     np.testing.assert_array_equal(selection.weights, 1.0)

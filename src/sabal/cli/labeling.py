@@ -13,7 +13,7 @@ import typer
 from sabal.cli.parse import parse_options, parse_out
 from sabal.cli.root import app
 from sabal.core.checks import check_choice
-from sabal.errors import InputError
+from sabal.errors import InputError, counted
 
 if TYPE_CHECKING:
     from sabal.labeling.project import Project
@@ -122,7 +122,8 @@ def init(
         **{setting: value for setting, value in given.items() if value is not None},
     )
     with made:
-        print(f"{made.store.status().items} items to choose from; settings in {project}/sabal.toml")
+        items = counted(made.store.status().items, "item")
+        print(f"{items} to choose from; settings in {project}/sabal.toml")
         print(learns_with(made))
         print(f"Go on with: sabal label {project}")
 
@@ -181,7 +182,7 @@ def label(
         if missing:
             shown = ", ".join(map(repr, missing[:SHOWN_IDS]))
             more = ", ..." if len(missing) > SHOWN_IDS else ""
-            say(f"{len(missing)} images are not there any more: {shown}{more}")
+            say(f"{counted(len(missing), 'image')} not there any more: {shown}{more}")
         say(learns_with(opened))
         serve(
             opened,
@@ -221,8 +222,8 @@ def add(
 
     with Project.open(project) as opened:
         report = add_data(opened, data, text_column=text_column, id_column=id_column)
-    already = f"; {report.already} were there already" if report.already else ""
-    print(f"{report.added} items added{already}")
+    already = f"; {report.already:,} there already" if report.already else ""
+    print(f"{counted(report.added, 'item')} added{already}")
 
 
 @app.command("import")
@@ -258,7 +259,7 @@ def import_labels(
     if imported.unknown:
         shown = ", ".join(map(repr, imported.unknown[:SHOWN_IDS]))
         more = ", ..." if len(imported.unknown) > SHOWN_IDS else ""
-        say(f"{len(imported.unknown)} ids are not in this project: {shown}{more}")
+        say(f"{counted(len(imported.unknown), 'id')} not in this project: {shown}{more}")
 
 
 @app.command()
@@ -366,9 +367,9 @@ def predict(
     write_bytes_whole(target, written)
     unread = sum("label" not in row for row in rows)
     if unread:
-        say(f"{unread} items could not be read; they have no label")
+        say(f"{counted(unread, 'item')} could not be read, and left without a label")
     if not is_standard_output(target):
-        print(f"Written to {target}: {len(rows)} items")
+        print(f"Written to {target}: {counted(len(rows), 'item')}")
 
 
 def _classes(with_commas: str | None, one_by_one: list[str]) -> tuple[str, ...]:
@@ -398,11 +399,11 @@ def _report_open_items(status: Status) -> None:
 
 
 def _report(imported: ImportReport) -> str:
-    parts = [f"{imported.labels} labels and {imported.skips} skips added"]
+    parts = [f"{counted(imported.labels, 'label')} and {counted(imported.skips, 'skip')} added"]
     if imported.already:
-        parts.append(f"{imported.already} were there already")
+        parts.append(f"{imported.already:,} there already")
     if imported.waiting:
-        parts.append(f"{imported.waiting} have no answer yet")
+        parts.append(f"{imported.waiting:,} without an answer yet")
     return "; ".join(parts)
 
 

@@ -10,7 +10,7 @@ import typer
 
 from sabal.cli.labeling import STEPS, ProjectFolder, say
 from sabal.cli.root import app
-from sabal.errors import InputError
+from sabal.errors import InputError, counted
 
 if TYPE_CHECKING:
     from sabal.labeling.label_studio_sync import SyncReport
@@ -21,11 +21,20 @@ if TYPE_CHECKING:
 def sync(
     project: ProjectFolder,
     label_studio: Annotated[
-        str, typer.Option("--label-studio", metavar="URL", help="Where Label Studio runs.")
+        str,
+        typer.Option(
+            "--label-studio", metavar="URL", help="Where Label Studio runs, or a page of a project."
+        ),
     ],
     number: Annotated[
-        int, typer.Option("--project", metavar="ID", min=1, help="The number of its project.")
-    ],
+        int | None,
+        typer.Option(
+            "--project",
+            metavar="ID",
+            min=1,
+            help="The number of its project [in the address of the page].",
+        ),
+    ] = None,
     token: Annotated[
         str | None,
         typer.Option(
@@ -55,13 +64,13 @@ def sync(
     Example: `sabal sync pets --label-studio http://localhost:8080 --project 1`
     """
     from sabal.labeling.exchange.label_studio import LOCAL_FILES
-    from sabal.labeling.exchange.label_studio_server import LabelStudioServer
+    from sabal.labeling.exchange.label_studio_server import LabelStudioServer, server_and_project
     from sabal.labeling.label_studio_sync import LabelStudioSync
     from sabal.labeling.project import Project
 
     if as_json and not once:
         raise InputError("--once with --json", "--json alone", "add --once")
-    server = LabelStudioServer(label_studio, number, token or "")
+    server = LabelStudioServer(*server_and_project(label_studio, number), token or "")
     where = LOCAL_FILES if media_url is None else media_url
     with Project.open(project) as opened:
         syncing = LabelStudioSync(opened, server, media_url=where, report=say)
@@ -83,17 +92,17 @@ def _print_pass(done: SyncReport, status: Status) -> None:
 
 
 def _described(done: SyncReport) -> str:
-    parts = [f"{done.labels} labels and {done.skips} skips read"]
+    parts = [f"{counted(done.labels, 'label')} and {counted(done.skips, 'skip')} read"]
     parts += [STEPS[step] for step in done.steps]
-    return "; ".join([*parts, f"{done.pushed} tasks pushed"])
+    return "; ".join([*parts, f"{counted(done.pushed, 'task')} pushed"])
 
 
 def _report_rest(done: SyncReport, status: Status) -> None:
     """Say why tasks were not pushed, or that there will be no more."""
     if done.delayed:
         say(
-            f"{done.delayed} tasks may be on their way from another process, or from one that was "
-            "killed; they are pushed in two minutes unless they arrive"
+            f"{counted(done.delayed, 'task')} may be on the way from another process, or from one "
+            "that was killed; they are pushed in two minutes unless they arrive"
         )
     elif status.finished:
         say(f"nothing more to label: {status.ended}")

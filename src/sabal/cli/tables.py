@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from sabal.core.terminal import print_table
+from sabal.errors import counted
 from sabal.selection import Selection
 from sabal.strategies import option_names, strategies
 
@@ -21,7 +22,7 @@ def print_selection(
 ) -> None:
     """Print the first items of a batch, a comparison with random ones, and any warnings."""
     console = Console(stderr=on_stderr)
-    table = Table(title=f"{len(selection)} items chosen by {selection.strategy}")
+    table = Table(title=f"{counted(len(selection), 'item')} chosen by {selection.strategy}")
     for name in ("rank", "id", "weight", "score"):
         table.add_column(name, justify="right")
     for row in selection.rows()[:SHOWN_ITEMS]:

@@ -16,6 +16,12 @@ from sabal.core.extras import import_optional
 from sabal.core.files import write_text_whole, write_whole
 from sabal.errors import FileError, MissingPackageError, SabalError
 
+GCS_RETRY_SECONDS = 5
+"""How long Google Cloud Storage is tried again for, where a URL does not say; Arrow's default, a
+quarter of an hour, looks as if it hung."""
+
+ANONYMOUS = "write gs://anonymous@bucket/..."
+
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -51,12 +57,20 @@ def file_system(url: str) -> tuple[Any, str]:
     fs = import_optional("pyarrow.fs", "parquet", "to read and write at a URL")
     with url_errors(url, "a URL of a known kind"):
         try:
-            system, path = fs.FileSystem.from_uri(url)
+            system, path = fs.FileSystem.from_uri(_with_retry_limit(url))
         except ValueError as error:
             if "nrecognized" not in str(error):
                 raise
             return _fsspec_system(fs, url)
         return system, path
+
+
+def _with_retry_limit(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme.lower() not in ("gs", "gcs") or "retry_limit_seconds=" in parts.query:
+        return url
+    limit = f"retry_limit_seconds={GCS_RETRY_SECONDS}"
+    return urlunsplit(parts._replace(query=f"{parts.query}&{limit}" if parts.query else limit))
 
 
 def _fsspec_system(fs: Any, url: str) -> tuple[Any, str]:
@@ -115,4 +129,9 @@ def url_errors(
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if "google::cloud::Status" in reason:
+            reason = reason.split(" error_info=")[0].split("last message of ")[-1]
+            if "access token" in reason:
+                reason = "no credentials for Google Cloud Storage"
+                fix = f"set GOOGLE_APPLICATION_CREDENTIALS; for a public bucket {ANONYMOUS}"
         raise FileError(expected, f"{reason} ({url})", fix) from None

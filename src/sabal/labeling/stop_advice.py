@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from sabal.errors import counted
 from sabal.labeling.store.records import Advice, Assessment
 from sabal.labeling.store.store import Store
 from sabal.loop.stopping import (
@@ -48,10 +49,9 @@ def advice_on(found: Assessment, more: int = MORE) -> Advice:
     if verdict == NOT_HELPING and found.checks < MIN_CHECKS:
         # So few say too little about how large the error is.
         verdict = UNCLEAR
-    labels = "1 more label" if more == 1 else f"{more} more labels"
     summary = (
-        f"{labels} would bring about {100 * expected.gain:+.1f} points of accuracy "
-        f"({100 * expected.low:.1f} to {100 * expected.high:.1f})."
+        f"{counted(more, 'more label')} would bring about {100 * expected.gain:+.1f} points of "
+        f"accuracy ({100 * expected.low:.1f} to {100 * expected.high:.1f})."
     )
     return Advice(verdict, f"{summary} {MEANINGS[verdict]} {_basis(found)}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import math
 import shutil
@@ -12,13 +13,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from sabal.core.checks import check_ids, check_whole
 from sabal.core.files import make_folder
-from sabal.errors import FileError, InputError
+from sabal.errors import FileError, InputError, UnknownNameError, counted, did_you_mean, warn
 from sabal.learners.any_estimator import AnyEstimatorLearner
 from sabal.learners.learner import Learner
 from sabal.loop.journal import Journal
@@ -26,8 +27,15 @@ from sabal.loop.oracle import Answers
 from sabal.loop.plan import Plan, Round
 from sabal.loop.rounds import RunState, TestData
 from sabal.pools.frames import index_ids
+from sabal.predictions.from_estimator import rows_of
 from sabal.selection import Selection
-from sabal.strategies.registry import StrategyName, make_strategy, plain_options
+from sabal.strategies.registry import (
+    StrategyName,
+    make_strategy,
+    option_names,
+    plain_options,
+    strategies,
+)
 
 TOLD = "told"
 """The strategy of a round whose labels were told without being asked for."""
@@ -101,7 +109,11 @@ class Loop:
         folder: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         random_state: int = 0,
+        **unknown: Never,
     ) -> None:
+        _refuse(unknown, strategy)
+        _check_test(test)
+        check_whole(random_state, "random_state", minimum=0)
         plan = Plan(
             initial=1,
             batch=1,
@@ -133,7 +145,8 @@ class Loop:
     def ask(self, n: int) -> Selection:
         """Return `n` items to label, or what is still open of the last batch.
 
-        Labels that the model has not seen yet are trained on first.
+        Labels that the model has not seen yet are trained on first. The last batch is smaller, with
+        a warning, if fewer than `n` items are left.
         """
         check_whole(n, "n")
         if self._run.batch is not None and not self._run.open_items():
@@ -142,6 +155,8 @@ class Loop:
             free = self.learner.size - len(self._run.labels) - len(self._run.skipped)
             if not free:
                 raise InputError("items without a label", "none left", "the loop is complete")
+            if n > free:
+                warn(f"only {counted(free, 'item')} of the {n:,} asked for: no more are left")
             self._run.plan = replace(self._run.plan, initial=n, batch=n)
         return self._open_part(self._run.ask())
 
@@ -165,14 +180,11 @@ class Loop:
             self._open_round_of(list(rows))
         unasked = set(rows) - set(self._run.open_items())
         if unasked:
-            item = self._ids[min(unasked)]
-            known = (
-                "has a label already" if min(unasked) in self.labels_by_row() else "was not asked"
-            )
+            item, known = self._ids[min(unasked)], min(unasked) in self.labels_by_row()
             raise InputError(
                 "labels of items of the last batch",
-                f"{item!s}, which {known}",
-                "call fit() first, or leave it out",
+                f"{item!s}, which {'has a label already' if known else 'was not asked'}",
+                "leave it out" if known else "call fit() first, or leave it out",
             )
         skipped = frozenset(row for row, label in rows.items() if label is None)
         given = {row: label for row, label in rows.items() if label is not None}
@@ -189,8 +201,7 @@ class Loop:
         if self._run.batch is None or not (answers.labels or answers.skipped):
             self._run.restore()
             return self.rounds[-1]
-        current = self._run.complete()
-        self.rounds.append(current)
+        current = self._complete()
         for callback in self.callbacks:
             callback(self, current)
         return current
@@ -265,7 +276,8 @@ class Loop:
         metrics = self.rounds[-1].metrics if self.rounds else {}
         shown = "".join(f", {name} {value:.3f}" for name, value in metrics.items())
         labels, size = len(self.labels_by_row()), self.learner.size
-        return f"Loop: {labels:,} of {size:,} items labelled in {len(self.rounds)} rounds{shown}"
+        rounds = counted(len(self.rounds), "round")
+        return f"Loop: {labels:,} of {counted(size, 'item')} labelled in {rounds}{shown}"
 
     # -- inside ------------------------------------------------------------------------------
 
@@ -274,7 +286,14 @@ class Loop:
         for number in count():
             if self._run.journal.done(number) is None:
                 return
-            self.rounds.append(self._run.complete())
+            self._complete()
+
+    def _complete(self) -> Round:
+        """Complete a round, or read it; its batch has the caller's ids."""
+        current = self._run.complete()
+        batch = replace(current.batch, ids=self._ids[current.batch.indices])
+        self.rounds.append(replace(current, batch=batch))
+        return self.rounds[-1]
 
     def _config(self, plan: Plan) -> dict[str, Any]:
         listed = json.dumps(self._ids.tolist()).encode()
@@ -325,6 +344,43 @@ MAY_CHANGE = ("strategy", "options", "first", "weighted")
 """What may differ when a loop goes on: it changes later rounds, and none before."""
 
 
+MEANT = {
+    "seed": "did you mean random_state?",
+    "y": "tell the labels that you have, loop.tell(ids, labels), before the first ask",
+    "labels": "tell the labels that you have, loop.tell(ids, labels), before the first ask",
+    "X_test": "pass test=(X_test, y_test)",
+    "y_test": "pass test=(X_test, y_test)",
+    "batch_size": "pass it to loop.ask",
+    "budget": "pass it to loop.ask",
+}
+"""What to do instead of passing these to a loop."""
+
+
+def _refuse(unknown: Mapping[str, Any], strategy: str) -> None:
+    """Raise an UnknownNameError about the first of these arguments."""
+    known = [name for name in inspect.signature(Loop).parameters if name != "unknown"]
+    for name in unknown:
+        fix = MEANT.get(name, did_you_mean(name, known))
+        if strategy in strategies() and name in option_names(strategies()[strategy]):
+            fix = f"it is an option of {strategy!r}: pass options={{{name!r}: ...}}"
+        raise UnknownNameError(f"arguments of Loop ({', '.join(known)})", repr(name), fix)
+
+
+def _check_test(test: Any) -> None:
+    """Raise an InputError unless there are test items and as many labels, or none."""
+    if test is None:
+        return
+    if not isinstance(test, tuple | list) or len(test) != 2:
+        raise InputError("test data as test=(X, y)", f"a {type(test).__name__}", "pass both")
+    items, labels = rows_of(test[0]), rows_of(test[1])
+    if items != labels:
+        raise InputError(
+            "a label for every item of the test data",
+            f"{counted(items, 'item')} and {counted(labels, 'label')}",
+            "pass test=(X, y) with as many of each",
+        )
+
+
 def _learner(model: Any, X: Any, features: Any) -> Learner:
     if isinstance(model, Learner):
         if X is not None or features is not None:
@@ -357,7 +413,7 @@ def _pairs(ids: Any, labels: Any) -> list[tuple[Any, Any]]:
     if len(listed) != len(given):
         raise InputError(
             "a label for every id",
-            f"{len(listed)} ids and {len(given)} labels",
+            f"{counted(len(listed), 'id')} and {counted(len(given), 'label')}",
             "pass None to skip",
         )
     return list(zip(listed, given, strict=True))

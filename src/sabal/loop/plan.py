@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sabal.core.checks import check_choice, check_number, check_whole
-from sabal.errors import InputError
+from sabal.errors import InputError, counted
 from sabal.selection import Selection
 
 
@@ -71,7 +71,7 @@ class Plan:
             )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Round:
     """The outcome of one round; round 0 is the first batch.
 
@@ -105,3 +105,9 @@ class Round:
     train_seconds: float
     open_items: tuple[int, ...] = ()
     changed: float | None = None
+
+    def __repr__(self) -> str:
+        metrics = "".join(f", {name} {value:.3f}" for name, value in self.metrics.items())
+        changed = "" if self.changed is None else f", {self.changed:.1%} of predictions changed"
+        asked = f"{counted(len(self.batch), 'item')} by {self.batch.strategy!r}"
+        return f"Round {self.number}: {asked}, {counted(self.labels, 'label')}{metrics}{changed}"

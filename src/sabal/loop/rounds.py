@@ -16,7 +16,7 @@ import numpy as np
 
 from sabal.api import choose
 from sabal.core.memory import PeakMemory
-from sabal.errors import InputError
+from sabal.errors import InputError, counted
 from sabal.learners.learner import Learner
 from sabal.loop.journal import Journal
 from sabal.loop.oracle import Answers, Oracle
@@ -55,12 +55,6 @@ def run_rounds(
         round with `open_items`, which the oracle has not answered yet.
     """
     plan.check_pool(learner.size)
-    if plan.target_accuracy is not None and test is None:
-        raise InputError(
-            "test data to measure the accuracy on, for a target accuracy",
-            "none",
-            "pass test=(x, y), or leave target_accuracy out",
-        )
     run = RunState(learner, plan, journal, test)
     for _ in range(plan.rounds + 1):
         run.ask()
@@ -137,6 +131,13 @@ class RunState:
     def __init__(
         self, learner: Learner, plan: Plan, journal: Journal, test: TestData | None = None
     ) -> None:
+        for rule in ("target_accuracy", "min_gain"):
+            if getattr(plan, rule) is not None and test is None:
+                raise InputError(
+                    f"test data to measure the accuracy on, for {rule}",
+                    "none",
+                    f"pass test=(X, y), or leave {rule} out",
+                )
         self.learner, self.plan, self.journal, self.test = learner, plan, journal, test
         self.number = 0
         self.labels: dict[int, Any] = {}
@@ -225,7 +226,7 @@ class RunState:
             return f"the accuracy is {accuracy:.3f}, and the target {target:g}"
         if stable is not None and self._unchanged_rounds >= stable:
             return (
-                f"each of the last {self._unchanged_rounds} rounds changed less than "
+                f"each of the last {counted(self._unchanged_rounds, 'round')} changed less than "
                 f"{STABLE_SHARE:.0%} of the predictions"
             )
         return self._little_to_gain(current)
@@ -239,8 +240,8 @@ class RunState:
         if expected.verdict != NOT_HELPING:
             return None
         return (
-            f"{more} more labels would bring about {100 * expected.gain:+.1f} points of accuracy "
-            f"({100 * expected.low:.1f} to {100 * expected.high:.1f})"
+            f"{counted(more, 'more label')} would bring about {100 * expected.gain:+.1f} points of "
+            f"accuracy ({100 * expected.low:.1f} to {100 * expected.high:.1f})"
         )
 
     def restore(self) -> None:

@@ -91,7 +91,8 @@ def files_at(url: str) -> tuple[Any, list[str]]:
         path = path.rstrip("/")
         info = system.get_file_info(path)
         if info.type == fs.FileType.NotFound:
-            raise FileError("a pool file or folder", f"nothing at {url}", "check the URL")
+            fix = "pass the folder, without *" if "*" in path else "check the URL"
+            raise FileError("a pool file or folder", f"nothing at {url}", fix)
         if info.type != fs.FileType.Directory:
             return system, [path]
         inside = system.get_file_info(fs.FileSelector(path))

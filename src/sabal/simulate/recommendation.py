@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sabal.errors import counted
 from sabal.simulate.curves import BASELINE, Point, areas_of, interval, summarise
 from sabal.simulate.verdict import label_at_random
 
@@ -49,12 +50,12 @@ def recommend(points: Sequence[Point]) -> Recommendation:
     if len(seeds) < MIN_SEEDS:
         return Recommendation(
             DEFAULT,
-            f"the default, since {_count(len(seeds), 'paired seed')} cannot tell strategies apart; "
-            f"run at least {MIN_SEEDS}",
+            f"the default, since {counted(len(seeds), 'paired seed')} cannot tell strategies "
+            f"apart; run at least {MIN_SEEDS}",
         )
     if label_at_random(summarise(points)):
         return Recommendation(
-            BASELINE, f"nothing was gained by choosing, in {_count(len(seeds), 'paired seed')}"
+            BASELINE, f"nothing was gained by choosing, in {counted(len(seeds), 'paired seed')}"
         )
     values = {name: np.array([found[seed] for seed in seeds]) for name, found in areas.items()}
     return _by_area(values)
@@ -85,7 +86,7 @@ def _reason_for_default(values: dict[str, np.ndarray]) -> str:
     """Say which strategies the default is ahead of, and which not."""
     others = sorted((name for name in values if name != DEFAULT), key=lambda n: -values[n].mean())
     level = [name for name in others if _gap(values, DEFAULT, name)[0] <= 0]
-    seeds = _count(len(values[DEFAULT]), "paired seed")
+    seeds = counted(len(values[DEFAULT]), "paired seed")
     if not others:
         return f"nothing else was run ({seeds})"
     if not level:
@@ -99,7 +100,3 @@ def _gap(values: dict[str, np.ndarray], one: str, other: str) -> tuple[float, fl
     paired = (values[one] - values[other]).tolist()
     _, low, high = interval(paired, 1.0 - 0.05 / comparisons)
     return low or 0.0, high or 0.0
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"

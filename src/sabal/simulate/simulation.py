@@ -13,7 +13,7 @@ from typing import Any
 
 from sabal.core.extras import import_optional
 from sabal.core.files import write_whole
-from sabal.errors import FileError
+from sabal.errors import FileError, counted
 from sabal.loop import Journal
 from sabal.simulate.curves import Point
 from sabal.simulate.experiment import Experiment
@@ -37,7 +37,7 @@ def simulate(experiment: Experiment, folder: Path, **how: Any) -> list[Point]:
 
 def write_pages(points: Sequence[Point], config: dict[str, Any], folder: Path) -> Path:
     """Write the picture and the report."""
-    title = f"{config['dataset']}, {config['model']}, {config['seeds']} seeds"
+    title = f"{config['dataset']}, {config['model']}, {counted(config['seeds'], 'seed')}"
     picture = draw_curves(points, title, folder / "curves.png")
     return write_report(points, config, picture, folder / "report.html")
 

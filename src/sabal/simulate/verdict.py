@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sabal.errors import counted
 from sabal.simulate.curves import BASELINE, Summary
 
 MIN_GAIN = 1.0  # points of area worth the effort; an interval that ends below shows no gain
@@ -16,7 +17,7 @@ def verdict(summaries: Sequence[Summary]) -> str:
     if not compared:
         return "No verdict: run `random` beside the others, with the same seeds."
     best = max(compared, key=lambda s: s.difference or 0.0)
-    seeds = f"{best.seeds} seed{'s' if best.seeds > 1 else ''}"
+    seeds = counted(best.seeds, "seed")
     if best.low is None:
         return (
             f"No verdict from one seed: {best.strategy} is {best.difference:+.2f} points of area "

@@ -15,6 +15,7 @@ import numpy as np
 
 from sabal.core.arrays import row_chunks, top_k
 from sabal.core.checks import check_whole
+from sabal.errors import counted
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
 from sabal.sparse.atoms import VANISHING, Atoms, clipped_warning
@@ -185,7 +186,7 @@ class _FrankWolfe:
         if not np.any(self.sigma_N):
             return "no item has an atom, as the posterior samples do not differ"
         if self.finished or self.stalled:
-            return f"{len(self.picks)} items already stand in for the whole pool"
+            return f"the whole pool is represented by {counted(len(self.picks), 'item')}"
         return f"{self.iterations} Frank-Wolfe iterations found {len(self.picks)} distinct items"
 
 

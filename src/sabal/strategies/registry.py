@@ -71,10 +71,15 @@ MEANT = {
     "n": "budget",
     "k": "budget",
     "batch_size": "budget",
+    "n_instances": "budget",
+    "method": "strategy",
+    "query_strategy": "strategy",
     "X_labelled": "X_labeled",
     "y_labelled": "y_labeled",
     "labelled_features": "labeled_features",
     "X": "features",
+    "embeddings": "features",
+    "probabilities": "probs",
     "uncertainties": "scores",
 }
 """Arguments under other names: of other packages, or in British spelling."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -21,6 +22,27 @@ WHY_NOT = {
     403: "the token does not allow this; use that of somebody who may change the project",
     404: "there is no such project; check the number in the address of its page",
 }
+
+
+def server_and_project(url: str, number: int | None) -> tuple[str, int]:
+    """Return the address of a server and the number of a project there.
+
+    The address of a page of the project has both; `number` is for the address of the server alone.
+    """
+    server, found, rest = url.partition("/projects/")
+    in_url = re.match(r"\d+", rest)
+    if found and in_url and number in (None, int(in_url[0])):
+        return server, int(in_url[0])
+    if found and number is not None:
+        named = f"project {in_url[0]}" if in_url else "a page of no project"
+        raise InputError(
+            f"the address of project {number}", f"{url!r}, {named}", "leave out one of them"
+        )
+    if number is None:
+        raise InputError(
+            "the project of Label Studio", repr(url), "add --project and the number in its address"
+        )
+    return url, number
 
 
 class RefusedError(ServerError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sabal.errors import counted
 from sabal.labeling.store.records import CurvePoint
 
 WIDTH, HEIGHT = 640, 280
@@ -65,8 +66,8 @@ def curve_chart(points: Sequence[CurvePoint]) -> CurveChart:
             y(point.accuracy),
             y(point.low),
             y(point.high),
-            f"{point.labels} labels: {point.accuracy:.0%}, between {point.low:.0%} "
-            f"and {point.high:.0%}, on {point.checks} checks",
+            f"{counted(point.labels, 'label')}: {point.accuracy:.0%}, between {point.low:.0%} "
+            f"and {point.high:.0%}, on {counted(point.checks, 'check')}",
         )
         for point in points
     ]
