@@ -10,6 +10,7 @@
 # make mutants changes single lines, and counts the changes that a test notices; resumes
 # make test-integrations   Ray with a real S3 server, Google's storage by an emulator, a loop with MLflow,
 #              frames of Daft and Spark (installs them; Spark needs Java 17 or 21)
+# make test-proxies   the app behind a real nginx and a real Caddy, in a browser (installs them)
 # make test-label-studio   sync and a round trip with a real Label Studio (installs 1 GB)
 # make test-fiftyone   a round trip through a real FiftyOne (installs 1 GB)
 
@@ -22,7 +23,7 @@ FRAMES := .venv-frames
 export PIP_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: setup demo app test lint docs bench torture load mutants test-integrations test-label-studio test-fiftyone clean
+.PHONY: setup demo app test lint docs bench torture load mutants test-integrations test-proxies test-label-studio test-fiftyone clean
 
 setup: .venv/full
 
@@ -59,6 +60,11 @@ test-integrations: .venv/full $(FRAMES)/installed
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 HF_HUB_OFFLINE=1 $(BIN)/python -m pytest tests_integrations \
 		--ignore tests_integrations/test_daft_spark.py
 	$(FRAMES)/bin/python -m pytest tests_integrations/test_daft_spark.py
+
+test-proxies: .venv/full
+	bash scripts/install-chromium.sh
+	bash scripts/install-proxies.sh
+	$(BIN)/python -m pytest tests_integrations/test_proxies.py
 
 test-label-studio: .venv/full $(LABEL_STUDIO)/installed
 	LABEL_STUDIO_BIN=$(LABEL_STUDIO)/bin $(BIN)/python -m pytest tests_label_studio

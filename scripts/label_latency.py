@@ -1,11 +1,12 @@
 """How fast the labelling app answers while the model is being trained again.
 
-Two figures, on a project with features of its own: from the key press to the next item on the
-screen in Chromium, and from sending `POST /api/labels` to its durable answer. The next batch is
-chosen early and often, so that the worker is busy most of the time; figures are printed for the
-moments when it was, and for all.
+Three figures, on a project with features of its own: from the key press to the next item on the
+screen in Chromium; from sending `POST /api/labels` to its durable answer; and from the last answer
+that a batch needs to the batch. The next batch is chosen early and often by default, so that the
+worker is busy most of the time; figures are printed for the moments when it was, and for all.
 
     python scripts/label_latency.py --presses 300
+    python scripts/label_latency.py --width 32 --classes 30 --batch 40 --choose-at 0.8
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import math
+import os
 import sqlite3
 import tempfile
 import time
@@ -61,21 +64,21 @@ class Sample:
     milliseconds: float
 
 
-def make_project(folder: Path, items: int, width: int) -> Path:
+def make_project(folder: Path, given: argparse.Namespace) -> Path:
     """Random features and texts; anything may be the label."""
     rng = np.random.default_rng(0)
-    features = pa.array(list(rng.normal(size=(items, width)).astype(np.float32)))
-    texts = [f"This is the text of item {n}." for n in range(items)]
+    features = pa.array(list(rng.normal(size=(given.items, given.width)).astype(np.float32)))
+    texts = [f"This is the text of item {n}." for n in range(given.items)]
     table = pa.table({"text": texts, "features": features})
     pq.write_table(table, folder / "pool.parquet")
     project = Project.create(
         folder / "project",
         data=folder / "pool.parquet",
-        classes=[str(n) for n in range(10)],
-        initial=60,
-        batch=60,
-        choose_at=0.1,
-        budget=items,
+        classes=[str(n) for n in range(given.classes)],
+        initial=given.batch,
+        batch=given.batch,
+        choose_at=given.choose_at,
+        budget=given.items,
     )
     project.close()
     return project.folder
@@ -142,6 +145,22 @@ def busy_times(folder: Path) -> list[tuple[float, float]]:
     return [(at, end) for (state, at), end in zip(states, ends, strict=True) if state in BUSY]
 
 
+def batch_waits(folder: Path, choose_at: float) -> list[Sample]:
+    """Return how long each batch took, from the last answer that it needed."""
+    with sqlite3.connect(folder / "sabal.db") as database:
+        chosen = dict(database.execute("SELECT number, chosen_at FROM rounds").fetchall())
+        sizes = dict(database.execute("SELECT round, COUNT(*) FROM batch_items GROUP BY round"))
+        answers = database.execute("SELECT round, answered_at FROM answers ORDER BY id").fetchall()
+    samples = []
+    for number, size in sizes.items():
+        times = [at for round_, at in answers if round_ == number]
+        enough = math.ceil(choose_at * size - 1e-9)
+        if number + 1 in chosen and len(times) >= enough:
+            begin, end = map(datetime.fromisoformat, (times[enough - 1], chosen[number + 1]))
+            samples.append(Sample(end.timestamp(), 1000 * (end - begin).total_seconds()))
+    return samples
+
+
 def tell(name: str, samples: Sequence[Sample], busy: Sequence[tuple[float, float]]) -> None:
     """Print the median and the 99th percentile."""
 
@@ -171,18 +190,26 @@ def main() -> None:
     parser.add_argument("--pause", type=float, default=0.1, help="seconds between two of them")
     parser.add_argument("--items", type=int, default=20_000, help="size of the pool")
     parser.add_argument("--width", type=int, default=256, help="features of an item")
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--batch", type=int, default=60, help="items chosen at a time")
+    parser.add_argument("--choose-at", type=float, default=0.1, help="share that is answered first")
     given = parser.parse_args()
     measures: list[tuple[str, Callable[[str, int, float], list[Sample]]]] = [
         ("Key press to next item on the screen", press_keys),
         ("POST /api/labels", post_labels),
     ]
+    # More classes have two digits each, which would be two presses for an item.
+    measures = measures if given.classes <= 10 else measures[1:]
     for name, measure in measures:
         with tempfile.TemporaryDirectory() as place:
-            folder = make_project(Path(place), given.items, given.width)
+            folder = make_project(Path(place), given)
             with served(folder) as (address, _):
                 wait_for_items(address)
                 samples = measure(address, given.presses, given.pause)
             tell(name, samples, busy_times(folder))
+            waits = batch_waits(folder, given.choose_at)
+            tell("  last answer that a batch needs, to the batch", waits, busy_times(folder))
+            print(f"  load of the machine: {os.getloadavg()[0]:.1f}", flush=True)
 
 
 def wait_for_items(address: str) -> None:

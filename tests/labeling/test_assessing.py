@@ -42,6 +42,21 @@ def test_the_advice_decides_within_the_default_budget(tmp_path):
         assert then["accuracy"] - now < 0.03
 
 
+def test_a_batch_that_is_due_does_not_wait_for_all_models_to_be_scored(tmp_path):
+    with digits_project(tmp_path, items=300, budget=100) as project:
+        engine = Engine(project)
+        while (done := engine.step()) != "assess":
+            if done is None:
+                label_all(project.store)
+        label_all(project.store)
+        assert [engine.step() for _ in range(3)] == ["train", "choose", "assess"]
+        while engine.step():
+            pass
+        training, latest = project.store.latest_assessment()
+        assert training == project.store.trainings()[-1].id
+        assert len(latest.labels) == len(project.store.trainings())
+
+
 def slow_scores(labels, checks, size, folds):
     """The obvious twin: an item at a time."""
 
@@ -68,11 +83,12 @@ def test_scores_are_those_of_items_that_a_model_has_not_seen():
         head.train(rows, np.array([int(each.label) for each in some]), None, 0)
         return head
 
-    found = assess(train, labels, checks, [20, 30], cross_validate=True)
+    first, found = assess(train, labels, checks, [20, 30], cross_validate=True)
     folds = np.random.default_rng(0).permutation(np.arange(30) % 5)
     assert found.right == tuple(slow_scores(labels, checks, size, folds) for size in (20, 30))
     assert (found.items, found.checks) == (36, 6)
-    only_checks = assess(train, labels, checks, [20, 30], cross_validate=False)
+    assert (first.labels, first.right) == ((20,), found.right[:1])
+    *_, only_checks = assess(train, labels, checks, [20, 30], cross_validate=False)
     assert only_checks.items == 6
     assert only_checks.wrong_checks == found.wrong_checks
 

@@ -7,7 +7,9 @@ import http.client
 import re
 import socket
 import threading
+from pathlib import Path
 
+import httpx
 import pytest
 
 from sabal.errors import InputError
@@ -15,6 +17,8 @@ from sabal.labeling.web import connections, create_app, server
 from sabal.labeling.web.connections import owner_of, parse_proxies
 from sabal.labeling.web.tokens import MAX_WRONG
 from security_helpers import text_project
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
 
 TOKEN = "a-token-of-some-length"  # noqa: S105
 PATIENCE = 60  # seconds; a test that waits for so long has failed
@@ -141,6 +145,14 @@ def test_a_connection_serves_one_request_after_another(project, monkeypatch):
                 answer.read()
                 assert answer.status == 200
                 assert kept.sock is first
+
+
+def test_clients_close_idle_connections_before_the_server_does():
+    # Otherwise a request that is sent at that moment is lost.
+    running = server._Server(None, print, print)
+    by_caddy = re.search(r"keepalive (\d+)s", (DEPLOY / "Caddyfile").read_text())[1]
+    for client in (httpx.Limits().keepalive_expiry, int(by_caddy)):
+        assert client < running.config.timeout_keep_alive < connections.HEADER_SECONDS
 
 
 def test_guesses_never_lock_out_the_right_token(project):

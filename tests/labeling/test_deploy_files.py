@@ -6,6 +6,7 @@ import configparser
 import json
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -38,8 +39,21 @@ def test_the_image_starts_a_command_that_exists():
         for name in ("ENTRYPOINT", "CMD")
     )
     check_command([*entry, *words])
-    for name in re.search(r"^COPY (.*) \./$", text, re.MULTILINE)[1].split():
+    copied = re.search(r"^COPY (.*) \./$", text, re.MULTILINE)[1].split()
+    for name in copied:
         assert (DEPLOY.parent / name).is_file(), name
+    # What the package is built from is there.
+    built = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    assert {"pyproject.toml", "README.md", "LICENSE"} <= set(copied)
+    assert ("hatch_build.py" in copied) == ("custom" in built["tool"]["hatch"]["metadata"]["hooks"])
+    extras = re.search(r'"\.\[(.*)\]"', text)[1].split(",")
+    assert set(extras) <= set(built["project"]["optional-dependencies"])
+
+
+def test_the_image_owns_the_folder_of_its_projects():
+    text = (DEPLOY / "Dockerfile").read_text()
+    user = re.search(r"^USER (.*)", text, re.MULTILINE)[1]
+    assert f"install --directory --owner={user} --group={user} /projects" in text
 
 
 def test_the_services_fit_together(compose):
@@ -49,6 +63,10 @@ def test_the_services_fit_together(compose):
     assert "SABAL_PUBLIC_URL" in services["app"]["environment"]
     port = services["web"]["environment"]["SABAL_APP"]
     assert port == "app:8760"
+    command = shlex.split(services["app"]["command"])
+    check_command(["sabal", *command])
+    network = compose["networks"]["default"]["ipam"]["config"][0]["subnet"]
+    assert command[command.index("--proxy") + 1] == network
     for service in services.values():
         for volume in service.get("volumes", []):
             name = volume.split(":")[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import uuid
 import warnings
@@ -12,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 from sklearn.datasets import load_digits
 
+from browsing import SERVE
 from forks import COMMAND_IMPORTS, KILLED_AT, Forks
 from labeling_helpers import answer, open_store
 from sabal.errors import FileError, InputError
@@ -19,10 +23,11 @@ from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
 from sabal.labeling.store import Store, schema
 from sabal.labeling.store import database as databases
-from sabal.labeling.store.database import WRITER_LOCK, Database
+from sabal.labeling.store.database import WORKER_LOCK, WRITER_LOCK, Database
 from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
+from waiting import until
 
 with warnings.catch_warnings():
     # With the older httpx it works as well, and says so.
@@ -306,3 +311,30 @@ def test_one_worker_has_the_lock_of_the_database(url):
     two.close()
     assert one.database.try_worker_lock()
     one.close()
+
+
+def test_a_second_server_takes_over_from_one_that_is_killed(url, tmp_path, data, run):
+    project = create(tmp_path / "p", data, url, initial=4, batch=4, check_share=0.0)
+
+    def serve():
+        command = [sys.executable, "-c", SERVE, str(project.folder)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert "http://" in process.stdout.readline()
+        return process
+
+    def worker():
+        """The connection of the worker that has the lock."""
+        held = f"locktype = 'advisory' AND granted AND objid = {WORKER_LOCK}"
+        return run(f"SELECT pid FROM pg_locks WHERE {held}").scalar()  # noqa: S608
+
+    with project, serve() as first:
+        until(lambda: project.store.status().round == 0)
+        had_it = worker()
+        with serve() as second:
+            assert worker() == had_it
+            first.kill()
+            until(lambda: worker() not in (None, had_it))
+            for each in project.store.next_items("ann", 4):
+                answer(project.store, each.item, "a" if int(each.item[1:]) % 2 else "b")
+            until(lambda: project.store.status().round == 1)
+            second.send_signal(signal.SIGINT)

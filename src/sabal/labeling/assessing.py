@@ -7,7 +7,7 @@ large, but it falls in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -24,15 +24,17 @@ Train = Callable[[Sequence[TrainingLabel]], Learner | None]
 def assess(
     train: Train, labels: Sequence[TrainingLabel], checks: Sequence[TrainingLabel],
     sizes: Sequence[int], *, cross_validate: bool,
-) -> Assessment:  # fmt: skip
+) -> Iterator[Assessment]:  # fmt: skip
     """Score the models of the first labels, for each number in `sizes`, on the same items.
 
     `labels` are in the order in which they were chosen. Without `cross_validate`, which trains five
-    models for each number, only `checks` are scored.
+    models for each number, only `checks` are scored. Yields what is known after each number, so
+    that something more urgent can be done in between; the last one is complete.
     """
     sizes = spread(sizes)
+    items = len(checks) + (len(labels) if cross_validate else 0)
     folds = fold_numbers(labels)
-    right, wrong_checks = [], 0
+    right: list[int] = []
     for size in sizes:
         right_checks = _right(train(labels[:size]), checks)
         wrong_checks = len(checks) - right_checks
@@ -43,8 +45,8 @@ def assess(
                 held = [label for k, label in enumerate(labels) if folds[k] == fold]
                 found += _right(train(kept), held)
         right.append(found)
-    items = len(checks) + (len(labels) if cross_validate else 0)
-    return Assessment(tuple(sizes), tuple(right), items, wrong_checks, len(checks))
+        known = tuple(sizes[: len(right)])
+        yield Assessment(known, tuple(right), items, wrong_checks, len(checks))
 
 
 def fold_numbers(labels: Sequence[TrainingLabel]) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -23,7 +23,14 @@ from sabal.labeling.features.feature_files import FeatureFiles, plan_of
 from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
 from sabal.labeling.predicting import describe_model
 from sabal.labeling.project import Project
-from sabal.labeling.store.records import CHECK, TRAIN, ImportedLabel, TrainingLabel, TrainingRecord
+from sabal.labeling.store.records import (
+    CHECK,
+    TRAIN,
+    Assessment,
+    ImportedLabel,
+    TrainingLabel,
+    TrainingRecord,
+)
 from sabal.learners.learner import Learner
 from sabal.loop.rounds import round_seed
 from sabal.loop.stopping import MIN_POINTS
@@ -43,6 +50,9 @@ class Engine:
         self._head: Learner | None = None
         self._head_training_id: int | None = None
         self._nothing_due_at: tuple[int, ...] | None = None
+        self._assessing: tuple[int, tuple[str, ...]] | None = None
+        self._stages: Iterator[Assessment] = iter(())
+        self._assessed: Assessment | None = None
 
     def step(self) -> str | None:
         """Do what is due: "features", "train", "choose", "predict" or "assess"; else None."""
@@ -203,24 +213,46 @@ class Engine:
         self.store.set_state("waiting")  # nobody waits for this
         now = self.store.database.now_text()
         labels = self._labels(TRAIN, training.last_answer)
-        found = _guesses(self._head_after(training, labels), rows)
-        folds, wanted = fold_numbers(labels), set(rows)
         # A network takes too long to be trained five times.
-        for fold in range(FOLDS if self._head_name != LENET else 0):
-            kept = [label for k, label in enumerate(labels) if folds[k] != fold]
-            items = [label.item for k, label in enumerate(labels) if folds[k] == fold]
-            if kept and (held := [item for item in items if item in wanted]):
-                found |= _guesses(self._trained_head(kept, training.round), held)
-        self.store.set_predictions(training.id, now, found)
+        folds = fold_numbers(labels) if self._head_name != LENET else np.full(len(labels), -1)
+        fold_of = {label.item: fold for label, fold in zip(labels, folds.tolist(), strict=True)}
+        # One fold at a time: a batch that is due in the meantime does not wait for all of them.
+        fold = min(fold_of.get(row, -1) for row in rows)
+        kept = [label for label in labels if fold < 0 or fold_of[label.item] != fold]
+        whole = fold < 0 or not kept
+        head = (
+            self._head_after(training, labels)
+            if whole
+            else self._trained_head(kept, training.round)
+        )
+        self.store.set_predictions(
+            training.id, now, _guesses(head, [r for r in rows if fold_of.get(r, -1) == fold])
+        )
         return "predict"
 
     def _assess(self) -> str | None:
-        """Score the models so far on the same items, if that was not done for the latest."""
+        """Score one of the models so far, if that was not done for the latest training.
+
+        One at a time: a batch that is due in the meantime does not wait for all of them.
+        """
         trainings = self._successful_trainings()
         latest = self.store.latest_assessment()
         if len(trainings) < MIN_POINTS or (latest and latest[0] == trainings[-1].id):
             return None
-        self.store.set_state("waiting")
+        current = trainings[-1].id, self.store.classes
+        if self._assessing != current:
+            self._assessing, self._assessed = current, None
+            self._stages = self._assessments(trainings)
+        found = next(self._stages, None)
+        if found is not None:
+            self._assessed = found
+        elif self._assessed is not None:
+            self.store.add_assessment(trainings[-1].id, self._assessed)
+        else:
+            return None
+        return "assess"
+
+    def _assessments(self, trainings: Sequence[TrainingRecord]) -> Iterator[Assessment]:
         last = trainings[-1].last_answer
         labels, checks = self._labels(TRAIN, last), self._labels(CHECK, last)
         sizes = [min(each.labels, len(labels)) for each in trainings]
@@ -230,9 +262,7 @@ class Engine:
 
         # A network takes seconds to train: five more for each number would take minutes.
         linear = self._head_name != LENET
-        found = assess(train, labels, checks, sizes, cross_validate=linear)
-        self.store.add_assessment(trainings[-1].id, found)
-        return "assess"
+        return assess(train, labels, checks, sizes, cross_validate=linear)
 
     def _trained_head(self, labels: Sequence[TrainingLabel], number: int) -> Learner:
         """Return a new head, trained on `labels` with the seed of round `number`."""

@@ -20,6 +20,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 MAX_CONNECTIONS = 800  # in all; often a process may open no more than 1,024 files
 MAX_PER_ADDRESS = 200  # of one address: people may share it
 HEADER_SECONDS = 10.0  # for the line and the headers of a request; the guard limits bodies
+# For the next request. A client that sends it just when the connection is closed sees an error, so
+# this is longer than clients keep theirs: httpx 5 seconds, Caddy as long as deploy/Caddyfile says.
+KEEP_ALIVE_SECONDS = 9
 IPV6_PREFIX = 64  # the bits of an IPv6 address that its owner cannot choose
 
 

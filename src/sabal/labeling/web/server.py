@@ -19,7 +19,12 @@ from sabal.core.interrupts import end
 from sabal.errors import InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web.app import LOOPBACK, create_app
-from sabal.labeling.web.connections import BoundedConnection, Network, parse_proxies
+from sabal.labeling.web.connections import (
+    KEEP_ALIVE_SECONDS,
+    BoundedConnection,
+    Network,
+    parse_proxies,
+)
 from sabal.labeling.web.tokens import MIN_LENGTH, check_token
 
 USUAL_PORT = 8760
@@ -102,6 +107,7 @@ class _Server(uvicorn.Server):
             log_level="warning",
             access_log=False,  # the printed address has the token in it
             ws="none",
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=2,
         )
         super().__init__(config)
