@@ -3,7 +3,8 @@
     python scripts/label_wait.py --rows 1000000
     python scripts/label_wait.py --rows 1000000 --database-url postgresql+psycopg://me@host/empty
 
-Four people label over HTTP while commands run one after the other, each in a process of its own:
+Four people label over HTTP, and their pages ask for the status every five seconds, as open ones do.
+Meanwhile commands run one after the other, each in a process of its own:
 `sabal import` of so many labels, `sabal add` of so many items, `sabal classes rename` and `merge`,
 and `sabal export`. At the end every answer that was acknowledged is compared with the database.
 """
@@ -31,6 +32,7 @@ PEOPLE = 4
 OPEN = 60_000
 """Items that people may label meanwhile."""
 PAUSE_SECONDS = 0.05
+STATUS_SECONDS = 5.0
 
 
 def make_project(folder: Path, rows: int, url: str | None) -> Path:
@@ -105,6 +107,22 @@ class Person(threading.Thread):
         return answer
 
 
+class Page(threading.Thread):
+    """An open page, which asks for the status from time to time until told to stop."""
+
+    def __init__(self, address: str, stop: threading.Event) -> None:
+        super().__init__()
+        self.address, self.stop = address, stop
+
+    def run(self) -> None:
+        """Ask."""
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=300)
+        while not self.stop.wait(STATUS_SECONDS):
+            connection.request("GET", "/api/status")
+            connection.getresponse().read()
+        connection.close()
+
+
 def commands(folder: Path) -> dict[str, list[str | Path]]:
     """Return the commands to run by name; people never use the class that changes."""
     data = folder.parent
@@ -128,8 +146,9 @@ def main() -> None:
         stop = threading.Event()
         with served(folder, worker=False) as (address, _):
             people = [Person(address, f"person{n}", stop) for n in range(PEOPLE)]
-            for person in people:
-                person.start()
+            everything = [*people, *(Page(address, stop) for _ in people)]
+            for each in everything:
+                each.start()
             for name, words in commands(folder).items():
                 started = time.perf_counter()
                 command = [sys.executable, "-m", "sabal", *words]
@@ -139,8 +158,8 @@ def main() -> None:
                 time.sleep(1.0)  # for the answers to what was sent meanwhile
                 tell_waits(people, started)
             stop.set()
-            for person in people:
-                person.join()
+            for each in everything:
+                each.join()
         tell_answers(folder, people)
 
 

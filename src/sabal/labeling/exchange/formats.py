@@ -45,7 +45,12 @@ MEDIA_TYPES = {
 
 TEXT_TYPES = ("string", "large_string", "binary", "large_binary")
 ROWS_PER_BATCH = 10_000  # rows of a Parquet file that are decoded at a time
-GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
+FORMULA = r"(?='*[=+\-@＝＋－＠\t\r\n])"  # noqa: RUF001  # some spreadsheets take the wide signs
+FORMULA_INSIDE = r"(?='*[=+\-@＝＋－＠](?!\)))"  # noqa: RUF001  # no formula begins like ;-)
+FORMULAS = re.compile(f"^{FORMULA}|;{FORMULA_INSIDE}")
+GUARDED = re.compile(f"^'{FORMULA}|;'{FORMULA_INSIDE}")
+"""Where a cell looks like a formula: at its beginning, and, as some countries separate cells by
+semicolons, behind one. And where it would, but for an apostrophe."""
 NUMBERS = {
     "round": "int64",
     "rank": "int64",
@@ -86,7 +91,7 @@ def write_csv(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
     """Return a header and the rows as CSV in UTF-8."""
     file = io.StringIO(newline="")
     writer = csv.writer(file)
-    writer.writerow(columns)
+    writer.writerow(map(_guarded, columns))
     for row in rows:
         writer.writerow([_guarded(row.get(name)) for name in columns])
     return file.getvalue().encode()
@@ -124,16 +129,15 @@ def _csv_rows(text: str, source: str) -> Iterator[FileRow]:
 
 
 def _guarded(value: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet may take for a formula.
+    """Put an apostrophe before what a spreadsheet may take for a formula.
 
-    A text with apostrophes before such a beginning gets another one, so that removing one is
-    always right.
+    One with apostrophes before it gets another one, so that removing one is always right.
     """
-    return f"'{value}" if isinstance(value, str) and GUARDED.match(value) else value
+    return FORMULAS.sub(lambda found: f"{found[0]}'", value) if isinstance(value, str) else value
 
 
 def _unguarded(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and GUARDED.match(cell) else cell
+    return GUARDED.sub(lambda found: found[0][:-1], cell)
 
 
 @contextmanager

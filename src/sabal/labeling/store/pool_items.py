@@ -15,7 +15,6 @@ from sabal.labeling.store.records import AddedSource, AddReport, PoolItem
 from sabal.labeling.store.store_base import StoreBase
 
 ITEMS_PER_INSERT = 5_000
-ITEMS_PER_TRANSACTION = 500  # tens of milliseconds, for which others wait
 KEYS_PER_QUERY = 500
 
 
@@ -50,13 +49,12 @@ class PoolItemStore(StoreBase):
         with self.database.read() as connection:
             new = _new_items(connection, items)
         added = 0
-        for start in range(0, len(new), ITEMS_PER_TRANSACTION):
+        for rows in self.database.parts(new):
             with self.database.write() as connection:
                 # Again: another process may have added some of them since.
-                part = _new_items(connection, new[start : start + ITEMS_PER_TRANSACTION])
+                part = _new_items(connection, rows)
                 self._add_part(connection, path, part)
             added += len(part)
-            self.database.let_others_write()
         return AddReport(added, len(items) - added)
 
     def _add_part(self, connection: sa.Connection, path: str, part: Sequence[PoolItem]) -> None:
