@@ -297,3 +297,10 @@ def test_one_worker_has_the_lock_of_the_database(url):
     two.close()
     assert one.database.try_worker_lock()
     one.close()
+
+
+def test_a_worker_and_an_init_have_locks_of_their_own(url, tmp_path, data):
+    with create(tmp_path / "p", data, url) as project:
+        assert project.store.database.try_worker_lock()
+        with pytest.raises(FileError, match="each holds one project"):
+            create(tmp_path / "q", data, url)

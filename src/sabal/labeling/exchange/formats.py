@@ -205,7 +205,9 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     try:
         names = pq.read_schema(io.BytesIO(data)).names
         if "id" in names and "label" in names:
-            rows = _parquet_rows(data, [name for name in BATCH_COLUMNS if name in names], source)
+            columns = [name for name in BATCH_COLUMNS if name in names]
+            batches = parquet_batches(io.BytesIO(data), columns, source)
+            rows = (row for batch in batches for row in batch.to_pylist())
             return [FileRow(row, f"row {k} of {source}") for k, row in enumerate(rows, start=1)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FileError(
@@ -216,25 +218,27 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     )
 
 
-def _parquet_rows(data: bytes, columns: list[str], source: str) -> Iterator[RowValues]:
-    """Yield the rows; a file of a few kilobytes can hold gigabytes, which are counted first.
+def parquet_batches(
+    data: Path | io.BytesIO, columns: Sequence[str], source: str, max_bytes: int | None = None
+) -> Iterator[Any]:
+    """Yield record batches; a file of a few kilobytes can hold gigabytes, which are counted first.
 
     Texts are read as they are stored, each once, so that a batch can be measured before it is
     decoded.
     """
     pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
 
-    schema = pq.read_schema(io.BytesIO(data))
+    schema = pq.read_schema(data)
     texts = [name for name in columns if str(schema.field(name).type) in TEXT_TYPES]
-    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts)
-    groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
-    check_size(sum(group.total_byte_size for group in groups), source)
-    check_rows(file.metadata.num_rows, source)
-    size = 0
-    for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
-        size += sum(map(_decoded_bytes, batch.columns))
-        check_size(size, source)
-        yield from batch.to_pylist()
+    with pq.ParquetFile(data, read_dictionary=texts) as file:
+        groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+        check_size(sum(group.total_byte_size for group in groups), source, max_bytes)
+        check_rows(file.metadata.num_rows, source)
+        size = 0
+        for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
+            size += sum(map(_decoded_bytes, batch.columns))
+            check_size(size, source, max_bytes)
+            yield batch
 
 
 def _decoded_bytes(column: Any) -> int:

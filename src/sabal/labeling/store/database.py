@@ -31,12 +31,12 @@ BUSY_MILLISECONDS = 1000 * BUSY_SECONDS
 POLL_SECONDS = 0.005  # between two attempts to get SQLite's lock
 PART_SECONDS = 0.05  # what one of many write transactions is meant to take, as others wait for it
 MAX_PAUSE_SECONDS = 1.0  # between two of many transactions
-FIRST_PART, MIN_PART, MAX_PART = 100, 20, 500  # rows
+FIRST_PART, MIN_PART, MAX_PART = 100, 100, 500  # rows; smaller parts cost as much
 CONNECT_SECONDS = 10  # for a connection to a server
 IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
 WORKER_LOCK = 5_941_238  # the key of the worker's advisory lock
 WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
-CREATION_LOCK = 5_941_238  # the key of the lock of `sabal init`
+CREATION_LOCK = 5_941_239  # the key of the lock of `sabal init`
 
 
 def utc_now() -> datetime:

@@ -76,6 +76,12 @@ class PoolItemStore(StoreBase):
         with self.database.read() as connection:
             return [AddedSource(*row) for row in connection.execute(query)]
 
+    def added_paths(self) -> list[str]:
+        """Return the paths of what was added."""
+        # Without the rows: an image is shown often, and a source may have a million of them.
+        with self.database.read() as connection:
+            return list(connection.scalars(sa.select(schema.sources.c.path).distinct()))
+
     def items(self) -> list[PoolItem]:
         """Return the whole pool by row."""
         query = sa.select(schema.items).order_by(schema.items.c.id)
