@@ -1,11 +1,15 @@
 """How long a label waits at most while commands work on the same project.
 
     python scripts/label_wait.py --rows 1000000
+    python scripts/label_wait.py --rows 1000000 --changes 50000   # a part of it, in a full project
     python scripts/label_wait.py --rows 1000000 --database-url postgresql+psycopg://me@host/empty
 
-Four people label over HTTP while commands run one after the other, each in a process of its own:
+Four people label over HTTP, and their pages ask for the status every five seconds, as open ones do.
+Meanwhile commands run one after the other, each in a process of its own:
 `sabal import` of so many labels, `sabal add` of so many items, `sabal classes rename` and `merge`,
-and `sabal export`. At the end every answer that was acknowledged is compared with the database.
+and `sabal export`. With `--changes` the project has its labels from the beginning, and the first two
+commands add only so many rows. At the end every answer that was acknowledged is compared with the
+database.
 """
 
 from __future__ import annotations
@@ -25,31 +29,40 @@ import numpy as np
 from serving import served
 
 from sabal.labeling.project import Project
-from sabal.labeling.store.records import NewBatchItem
+from sabal.labeling.store.records import ImportedLabel, NewBatchItem
 
 PEOPLE = 4
 OPEN = 60_000
 """Items that people may label meanwhile."""
 PAUSE_SECONDS = 0.05
+STATUS_SECONDS = 5.0
 
 
-def make_project(folder: Path, rows: int, url: str | None) -> Path:
+def make_project(folder: Path, rows: int, changes: int | None, url: str | None) -> Path:
     """Texts, of which the last ones are in a batch and the others in a file of labels.
 
     Another file has more texts.
     """
     write_texts(folder / "texts.csv", range(rows + OPEN))
-    write_texts(folder / "more.csv", range(rows + OPEN, 2 * rows + OPEN))
-    with (folder / "labels.csv").open("w") as file:
-        file.write("id,label\n")
-        file.writelines(f"i{row},{'yes' if row % 2 else 'no'}\n" for row in range(rows))
+    write_changes(folder, rows, rows if changes is None else changes)
     given = {} if url is None else {"database_url": url}
     with Project.create(
         folder / "p", data=folder / "texts.csv", classes=["yes", "no", "spare"], **given
     ) as project:
         batch = [NewBatchItem(row) for row in range(rows, rows + OPEN)]
         project.store.add_round(0, batch, strategy="random")
+        if changes is not None:
+            labels = (ImportedLabel(f"i{row}", "yes", "somebody") for row in range(rows))
+            project.store.import_labels(labels)
     return folder / "p"
+
+
+def write_changes(folder: Path, rows: int, changes: int) -> None:
+    """Write a file of labels and one of new items."""
+    write_texts(folder / "more.csv", range(rows + OPEN, rows + OPEN + changes))
+    with (folder / "labels.csv").open("w") as file:
+        file.write("id,label\n")
+        file.writelines(f"i{row},{'yes' if row % 2 else 'no'}\n" for row in range(changes))
 
 
 def write_texts(path: Path, rows: range) -> None:
@@ -105,6 +118,23 @@ class Person(threading.Thread):
         return answer
 
 
+class Page(threading.Thread):
+    """An open page, which asks for the status from time to time until told to stop."""
+
+    def __init__(self, address: str, stop: threading.Event) -> None:
+        super().__init__()
+        self.address, self.stop = address, stop
+
+    def run(self) -> None:
+        """Ask."""
+        place = self.address.removeprefix("http://")
+        while not self.stop.wait(STATUS_SECONDS):
+            connection = http.client.HTTPConnection(place, timeout=300)
+            connection.request("GET", "/api/status")
+            connection.getresponse().read()
+            connection.close()
+
+
 def commands(folder: Path) -> dict[str, list[str | Path]]:
     """Return the commands to run by name; people never use the class that changes."""
     data = folder.parent
@@ -121,27 +151,33 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=1_000_000, help="labels to import")
+    parser.add_argument("--changes", type=int, help="add so many, to a project that has the rows")
     parser.add_argument("--database-url", help="an empty PostgreSQL database [SQLite]")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        folder = make_project(Path(place), given.rows, given.database_url)
-        stop = threading.Event()
-        with served(folder, worker=False) as (address, _):
-            people = [Person(address, f"person{n}", stop) for n in range(PEOPLE)]
-            for person in people:
-                person.start()
-            for name, words in commands(folder).items():
-                started = time.perf_counter()
-                command = [sys.executable, "-m", "sabal", *words]
-                done = subprocess.run(command, check=False)  # noqa: S603  # nosec B603  # our own
-                ended = time.perf_counter()
-                print(f"{name}: exit code {done.returncode}, {ended - started:.0f} s")
-                time.sleep(1.0)  # for the answers to what was sent meanwhile
-                tell_waits(people, started)
-            stop.set()
-            for person in people:
-                person.join()
-        tell_answers(folder, people)
+        measure(make_project(Path(place), given.rows, given.changes, given.database_url))
+
+
+def measure(folder: Path) -> None:
+    """Run the commands while people label, and print how long these waited."""
+    stop = threading.Event()
+    with served(folder, worker=False) as (address, _):
+        people = [Person(address, f"person{n}", stop) for n in range(PEOPLE)]
+        everything = [*people, *(Page(address, stop) for _ in people)]
+        for each in everything:
+            each.start()
+        for name, words in commands(folder).items():
+            started = time.perf_counter()
+            command = [sys.executable, "-m", "sabal", *words]
+            done = subprocess.run(command, check=False)  # noqa: S603  # nosec B603  # our own
+            ended = time.perf_counter()
+            print(f"{name}: exit code {done.returncode}, {ended - started:.0f} s")
+            time.sleep(1.0)  # for the answers to what was sent meanwhile
+            tell_waits(people, started)
+        stop.set()
+        for each in everything:
+            each.join()
+    tell_answers(folder, people)
 
 
 def tell_waits(people: list[Person], since: float) -> None:

@@ -4,6 +4,10 @@
     python scripts/mutants.py --area sparse            # one area
     python scripts/mutants.py --write                  # and put the table into docs/reliability.md
     python scripts/mutants.py --narrow                 # name the test that fails for new changes
+    python scripts/mutants.py --mutants scripts/mends.jsonl --state .mends.json
+
+The last one takes back, one at a time, what was mended after an attack, by the points of which
+`docs/reliability.md` tells. New changes to try are drawn by `scripts/draw_mutants.py`.
 
 A line of `scripts/mutants.jsonl` is a change: the file, the line as it is (and which one, if it is
 there more than once), the line as it becomes, and the tests that should fail. Tests run in a copy
@@ -254,7 +258,9 @@ def table(found: dict[Mutant, tuple]) -> tuple[str, float]:
     lines = ["| area | changes | killed | |", "|---|---|---|---|"]
     count: Counter[tuple[str, str]] = Counter((m.area, found[m][0]) for m in found)
     total = killed = 0
-    for area in [area for area in AREAS if any(each.area == area for each in found)]:
+    for area in dict.fromkeys([*AREAS, *(each.area for each in found)]):
+        if not any(each.area == area for each in found):
+            continue
         of_area = sum(number for (name, _), number in count.items() if name == area)
         lines.append(_row(area, of_area, count[area, KILLED]))
         total, killed = total + of_area, killed + count[area, KILLED]

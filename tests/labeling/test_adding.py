@@ -18,7 +18,7 @@ from PIL import Image
 
 from forks import COMMAND, COMMAND_IMPORTS, Forks
 from labeling_digits import CLASSES, X, Y
-from labeling_helpers import answer, settings
+from labeling_helpers import answer, settings, small_parts
 from sabal.errors import FileError, InputError
 from sabal.labeling.adding import add_data
 from sabal.labeling.choosing import reserved_checks
@@ -26,7 +26,7 @@ from sabal.labeling.engine import Engine
 from sabal.labeling.features.backbone import OwnFeatures
 from sabal.labeling.features.feature_files import FeatureFiles
 from sabal.labeling.project import Project
-from sabal.labeling.store import pool_items, schema
+from sabal.labeling.store import schema
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import AddReport, ImportedLabel
 
@@ -138,7 +138,7 @@ def test_features_of_added_tables_are_those_in_them(tmp_path):
 
 
 def test_the_engine_works_between_the_parts_of_an_addition(tmp_path, monkeypatch):
-    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 4)
+    small_parts(monkeypatch, 4)
     data = write_features(tmp_path / "pool.parquet", 0, 10)
     with Project.create(tmp_path / "p", data=data, classes=CLASSES, check_share=0.2) as project:
         engine, seen = Engine(project), []

@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from sabal.errors import InputError
 from sabal.labeling.web import connections, create_app, server
 from sabal.labeling.web.connections import owner_of, parse_proxies
+from sabal.labeling.web.slow_reads import PAUSE, Paced
 from sabal.labeling.web.tokens import MAX_WRONG
 from security_helpers import text_project
 
@@ -220,3 +222,44 @@ def test_with_a_proxy_other_machines_can_reach_the_app(project, monkeypatch):
 )
 def test_an_owner_cannot_choose_another_address(address, owner):
     assert owner_of(address) == owner
+
+
+@pytest.mark.parametrize(
+    ("path", "slow"),
+    [("/api/status", "status"), ("/api/export", "labels"), ("/dashboard", "class_balance")],
+)
+def test_reads_that_take_long_leave_threads_for_labels(project, monkeypatch, path, slow):
+    read, released = getattr(project.store, slow), threading.Event()
+
+    def read_later():
+        released.wait(2 * PATIENCE)
+        return read()
+
+    monkeypatch.setattr(project.store, slow, read_later)
+    with serving(project) as port, ThreadPoolExecutor(60) as people:
+        asked = [people.submit(ask, port, path) for _ in range(50)]
+        try:
+            # With a thread for each of them, this would wait for the others.
+            assert people.submit(ask, port, "/api/next?annotator=ann").result().status == 200
+            assert not any(each.done() for each in asked)
+        finally:
+            released.set()
+        assert {each.result().status for each in asked} == {200}
+
+
+def test_what_took_long_is_used_again_for_a_while():
+    now, took, made = [0.0], [0.1], []
+
+    def read():
+        now[0] += took[0]
+        made.append(len(made))
+        return made[-1]
+
+    paced = Paced(read, lambda: now[0])
+    assert [paced(), paced()] == [0, 1]
+    took[0] = 2.0
+    assert [paced(), paced()] == [2, 2]
+    now[0] += PAUSE * took[0] - 0.01
+    assert paced() == 2
+    now[0] += 0.02
+    assert paced() == 3

@@ -6,6 +6,7 @@ import csv
 import io
 import itertools
 import json
+import re
 import tempfile
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from sabal.errors import FileError, SabalError, UnknownNameError
 from sabal.labeling.exchange.answer_rows import BATCH_COLUMNS, COLUMNS, FileRow, answer_in
 from sabal.labeling.exchange.exporting import WRITERS, export_bytes, export_file
-from sabal.labeling.exchange.formats import FORMATS, format_of
+from sabal.labeling.exchange.formats import FORMATS, format_of, write_csv
 from sabal.labeling.exchange.importing import READERS, import_file
 from sabal.labeling.exchange.label_studio import label_config, write_tasks
 from sabal.labeling.settings import Settings
@@ -112,7 +113,25 @@ def test_no_cell_of_a_csv_looks_like_a_formula(rows):
     for row in cells:
         named = dict(zip(COLUMNS, row, strict=True))
         for name in ("id", "label", "annotator"):
-            assert not named[name].startswith(("=", "+", "-", "@", "\t", "\r"))
+            assert not named[name].startswith(("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d"))
+            # Where semicolons separate cells, each part is one.
+            assert not re.search(r";[=+\-@](?!\))", named[name])
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [("=1", "'=1"), ("'=1", "''=1"), ("a;=1", "a;'=1"), ("a;'@x;-2", "a;''@x;'-2"),
+     ("ok ;-)", "ok ;-)"), ("\n=1", "'\n=1"), ("\uff1d1", "'\uff1d1"), ("a=1, -2", "a=1, -2"),
+     ("'quoted'", "'quoted'")],
+)  # fmt: skip
+def test_formulas_get_an_apostrophe_wherever_a_cell_may_begin(text, cell):
+    data = write_csv([{"id": text, "label": "x"}], ("id", "label"))
+    assert next(csv.DictReader(io.StringIO(data.decode(), newline="")))["id"] == cell
+    assert READERS["csv"](data, "file")[0].row["id"] == text
+
+
+def test_names_of_columns_are_no_formulas_either():
+    assert write_csv([], ("p: a;=1",)) == b"p: a;'=1\r\n"
 
 
 def assert_rows_or_an_error(data, format):

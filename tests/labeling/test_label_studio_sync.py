@@ -6,11 +6,14 @@ The sync itself is tested against a real Label Studio, in tests_label_studio.
 from __future__ import annotations
 
 import json
+import threading
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
 from sabal.errors import InputError, ServerError
+from sabal.labeling.exchange import label_studio_server
 from sabal.labeling.exchange.exporting import export_bytes, open_rows
 from sabal.labeling.exchange.label_studio import Interface, make_tasks
 from sabal.labeling.exchange.label_studio_server import LabelStudioServer, server_and_project
@@ -140,3 +143,34 @@ def test_the_address_of_a_page_names_the_project(url, number, expected):
 def test_addresses_that_name_none_or_another(url, number, message):
     with pytest.raises(InputError, match=message):
         server_and_project(url, number)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"[" * 100_000, b"{", b"[]", b"{}", b'{"total": 1, "tasks": [1]}',
+     b'{"total": 1, "tasks": [{"id": []}]}', b'{"total": 1, "tasks": [{}]}',
+     b'{"total": 1000000000000, "tasks": []}', b'{"total": 1, "tasks": [{"id": 1}]' + b" " * 999],
+)  # fmt: skip
+def test_whatever_a_server_answers_is_tasks_or_one_line(answer, monkeypatch):
+    monkeypatch.setattr(label_studio_server, "MAX_BYTES", 900 if answer[-1:] == b" " else 2**20)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *args):
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{server.server_address[1]}"
+            with pytest.raises(ServerError):
+                LabelStudioServer(address, 1, "token").tasks()
+        finally:
+            server.shutdown()
+            thread.join()

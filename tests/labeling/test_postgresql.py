@@ -338,3 +338,10 @@ def test_a_second_server_takes_over_from_one_that_is_killed(url, tmp_path, data,
                 answer(project.store, each.item, "a" if int(each.item[1:]) % 2 else "b")
             until(lambda: project.store.status().round == 1)
             second.send_signal(signal.SIGINT)
+
+
+def test_a_worker_and_an_init_have_locks_of_their_own(url, tmp_path, data):
+    with create(tmp_path / "p", data, url) as project:
+        assert project.store.database.try_worker_lock()
+        with pytest.raises(FileError, match="each holds one project"):
+            create(tmp_path / "q", data, url)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import uuid
 import warnings
+from contextlib import contextmanager
+from datetime import timedelta
 
 import pytest
 
 from labeling_helpers import answer, open_store, settings
 from sabal.labeling.project import Project
+from sabal.labeling.store.database import utc_now
 from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 
@@ -99,6 +102,31 @@ def test_several_items_get_one_label_and_none_twice(project):
     assert {each["id"]: each["label"] for each in own} == {"i0": "cat", "i9": "cat"}
     project.store.undo("ann", str(uuid.uuid4()))
     assert client.post("/api/bulk", json=body).json()["labeled"] == 2
+
+
+def test_an_item_that_another_person_answers_at_that_moment_is_left_out(project, monkeypatch):
+    write = project.store.database.write
+
+    @contextmanager
+    def write_second():
+        monkeypatch.undo()
+        answer(project.store, "i1", "dog", "bob")
+        with write() as connection:
+            yield connection
+
+    monkeypatch.setattr(project.store.database, "write", write_second)
+    assert project.store.label_free("ann", ["i0", "i1"], "cat") == {"i0"}
+    found = {(row.id, row.label, row.annotator) for row in project.store.labels()}
+    assert found == {("i0", "cat", "ann"), ("i1", "dog", "bob")}
+
+
+def test_a_lease_of_a_clock_that_was_ahead_keeps_nobody_from_labelling(project):
+    database = project.store.database
+    database.clock = lambda: utc_now() + timedelta(days=1)
+    project.store.next_items("bob", 1)
+    assert project.store.label_free("ann", ["i0"], "cat") == set()
+    database.clock = utc_now
+    assert project.store.label_free("ann", ["i0"], "cat") == {"i0"}
 
 
 def test_the_items_page_takes_whatever_a_form_sends(project):

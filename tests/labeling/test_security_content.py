@@ -23,6 +23,7 @@ from PIL.PngImagePlugin import PngInfo
 
 import sabal
 from sabal.errors import FileError
+from sabal.labeling import sources
 from sabal.labeling.exchange import answer_rows as exchange_rows
 from sabal.labeling.exchange import formats
 from sabal.labeling.exchange.exporting import export_file
@@ -395,10 +396,26 @@ def test_a_small_parquet_file_of_many_rows_is_refused_before_it_is_decoded(tmp_p
         groups = pq.ParquetFile(path).metadata
         encoded = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
         assert encoded < limit
-        seen = []
+        seen, batches = [], formats.parquet_batches(path, ["id", "label"], name)
         with pytest.raises(FileError, match="split it"):
-            seen.extend(formats._parquet_rows(path.read_bytes(), ["id", "label"], name))
+            seen.extend(row for batch in batches for row in batch.to_pylist())
         assert sum(len(str(row["id"])) + len(row["label"]) for row in seen) <= limit, name
+
+
+def test_a_small_table_of_many_items_is_refused_before_it_is_decoded(tmp_path, monkeypatch):
+    monkeypatch.setattr(exchange_rows, "MAX_FILE_ROWS", 3_000)
+    monkeypatch.setattr(sources, "MAX_DATA_BYTES", 2**20)
+    for name, table in {
+        "rows": pa.table({"text": ["a"] * 4_000}),
+        "texts": pa.table({"text": ["x" * 50_000] * 100}),
+        "features": pa.table({"features": [[1.0]] * 4_000}),
+    }.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(table, path)
+        with pytest.raises(FileError, match="split it"):
+            sources.read_source(path)
+    pq.write_table(pa.table({"id": ["a", "b"], "text": ["one", "two"]}), path)
+    assert [item.content for item in sources.read_source(path).items] == ["one", "two"]
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,10 +18,20 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateTable
 
-from labeling_helpers import STRANGE, Clock, answer, current_labels, open_store, settings, undo
+from labeling_helpers import (
+    STRANGE,
+    Clock,
+    answer,
+    current_labels,
+    open_store,
+    settings,
+    small_parts,
+    undo,
+)
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.labeling.stop_advice import stop_advice
-from sabal.labeling.store import Store, imports, migrations, pool_items, schema
+from sabal.labeling.store import Store, migrations, schema
+from sabal.labeling.store import database as databases
 from sabal.labeling.store.database import Database
 from sabal.labeling.store.records import (
     AddReport,
@@ -819,8 +830,38 @@ def test_the_tables_can_be_made_in_postgresql(table):
 # Waiting for each other
 
 
+def test_parts_are_as_large_as_others_can_wait_for(store):
+    database, sizes = store.database, []
+    for part in database.parts(range(1_000)):
+        sizes.append(len(part))
+        # A machine that is fast for two transactions, then busy, and then as fast as expected.
+        database._wrote_for = {1: 0.0, 2: 0.0, 3: 0.5}.get(len(sizes), databases.PART_SECONDS)
+    assert sizes == [100, 200, 400, 100, 100, 100]
+
+
+def test_sqlite_is_asked_for_its_lock_again_and_again(tmp_path, monkeypatch):
+    store, waited = open_store(tmp_path / "sabal.db"), []
+    holder = sqlite3.connect(tmp_path / "sabal.db", isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+
+    def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == 30:
+            holder.execute("COMMIT")
+
+    monkeypatch.setattr(databases.time, "sleep", sleep)
+    answer(store, "i0", "cat")
+    assert waited == [databases.POLL_SECONDS] * 30
+    holder.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(databases, "BUSY_SECONDS", 0)
+    with pytest.raises(FileError, match="keeps locked"):
+        answer(store, "i1", "cat")
+    holder.close()
+    store.close()
+
+
 def test_people_label_while_an_import_is_under_way(database, store, monkeypatch):
-    monkeypatch.setattr(imports, "ROWS_PER_TRANSACTION", 2)
+    small_parts(monkeypatch, 2)
     other, numbers = Store.open(database), itertools.count()
     rows = [ImportedLabel(f"i{row}", "dog", "eve") for row in (1, 2, 3, 4, 5)]
 
@@ -837,7 +878,7 @@ def test_people_label_while_an_import_is_under_way(database, store, monkeypatch)
 
 
 def test_an_interrupted_import_adds_the_rest_when_it_is_repeated(store, monkeypatch):
-    monkeypatch.setattr(imports, "ROWS_PER_TRANSACTION", 2)
+    small_parts(monkeypatch, 2)
     rows = [ImportedLabel(f"i{row % 6}", "dog", f"eve{row // 6}") for row in range(12)]
 
     def stop(self):
@@ -870,7 +911,7 @@ def check_added(store, before, count):
 
 
 def test_people_label_while_items_are_added(database, store, monkeypatch):
-    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    small_parts(monkeypatch, 2)
     other, before, seen = Store.open(database), len(store.items()), []
 
     def label_meanwhile(self):
@@ -886,7 +927,7 @@ def test_people_label_while_items_are_added(database, store, monkeypatch):
 
 
 def test_an_interrupted_addition_adds_the_rest_when_it_is_repeated(store, monkeypatch):
-    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    small_parts(monkeypatch, 2)
     before = len(store.items())
 
     def stop(self):
@@ -902,7 +943,7 @@ def test_an_interrupted_addition_adds_the_rest_when_it_is_repeated(store, monkey
 
 
 def test_two_processes_add_the_same_items_once(database, store, monkeypatch):
-    monkeypatch.setattr(pool_items, "ITEMS_PER_TRANSACTION", 2)
+    small_parts(monkeypatch, 2)
     other, before, reports = Store.open(database), len(store.items()), []
 
     def add_meanwhile(self):

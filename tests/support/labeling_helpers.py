@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from sabal.labeling.settings import Settings
 from sabal.labeling.store import Store
+from sabal.labeling.store import database as databases
 from sabal.labeling.store.records import NewBatchItem, PoolItem, Submission
 
 STRANGE = (
@@ -65,3 +66,9 @@ def undo(store, who="ann"):
 def current_labels(store):
     """What stands, briefly."""
     return [(row.id, row.label, row.annotator) for row in store.labels()]
+
+
+def small_parts(monkeypatch, rows):
+    """Let commands that add many rows add so many at a time."""
+    for name in ("FIRST_PART", "MIN_PART", "MAX_PART"):
+        monkeypatch.setattr(databases, name, rows)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.labeling.assessing import FOLDS, assess, fold_numbers
+from sabal.labeling.assessing import assess, fold_numbers
 from sabal.labeling.choosing import choose_batch_with_checks
 from sabal.labeling.explanations import predicted
 from sabal.labeling.features.feature_files import FeatureFiles, plan_of

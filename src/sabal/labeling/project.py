@@ -166,7 +166,7 @@ class Project:
     def _was_added(self, path: Path, name: str) -> bool:
         if not Path(name).is_absolute():
             return False
-        roots = {_root(Path(source.path)) for source in self.store.added_sources()}
+        roots = {_root(Path(source)) for source in self.store.added_paths()}
         return any(path.is_relative_to(root) for root in roots)
 
     def close(self) -> None:

@@ -15,8 +15,11 @@ import numpy as np
 
 from sabal.core.extras import import_optional
 from sabal.errors import FileError
+from sabal.labeling.exchange.answer_rows import check_rows
+from sabal.labeling.exchange.formats import parquet_batches
 from sabal.labeling.store.records import PoolItem
 
+MAX_DATA_BYTES = 2**32  # of the texts in a table: they are read as a whole
 MAX_KEY_LENGTH = 1_000
 MAX_DETAILS = 50  # other columns that are kept, so that people can look at them
 MAX_DETAIL_LENGTH = 2_000
@@ -222,11 +225,12 @@ def _table_entries(
 ) -> Iterator[Entry]:
     wanted = [name for name in dict.fromkeys((content, ids, *others)) if name is not None]
     with _parquet_file(path) as file:
+        check_rows(file.metadata.num_rows, str(path))
         if not wanted:
             yield from ((str(row), str(row), {}) for row in range(file.metadata.num_rows))
             return
         number = 0
-        for batch in file.iter_batches(columns=wanted):
+        for batch in parquet_batches(path, wanted, str(path), MAX_DATA_BYTES):
             columns = {name: batch.column(name).to_pylist() for name in wanted}
             for k in range(batch.num_rows):
                 key = str(number) if ids is None else _cell(columns[ids][k], ids, path)

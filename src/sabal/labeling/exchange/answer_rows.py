@@ -57,11 +57,12 @@ class FileRow:
         return FileError(f"{expected} in {self.where}", got, fix)
 
 
-def check_size(size: int, source: str) -> None:
+def check_size(size: int, source: str, max_bytes: int | None = None) -> None:
     """Refuse a file that would exhaust the memory."""
-    if size > MAX_FILE_BYTES:
+    largest = MAX_FILE_BYTES if max_bytes is None else max_bytes
+    if size > largest:
         raise FileError(
-            f"at most {MAX_FILE_BYTES // 2**20} MB in {source}",
+            f"at most {largest // 2**20} MB in {source}",
             "more",
             "split it into several files",
         )

@@ -45,7 +45,12 @@ MEDIA_TYPES = {
 
 TEXT_TYPES = ("string", "large_string", "binary", "large_binary")
 ROWS_PER_BATCH = 10_000  # rows of a Parquet file that are decoded at a time
-GUARDED = re.compile(r"'*[=+\-@\t\r]")  # a cell that a spreadsheet may take for a formula
+FORMULA = r"(?='*[=+\-@＝＋－＠\t\r\n])"  # noqa: RUF001  # some spreadsheets take the wide signs
+FORMULA_INSIDE = r"(?='*[=+\-@＝＋－＠](?!\)))"  # noqa: RUF001  # no formula begins like ;-)
+FORMULAS = re.compile(f"^{FORMULA}|;{FORMULA_INSIDE}")
+GUARDED = re.compile(f"^'{FORMULA}|;'{FORMULA_INSIDE}")
+"""Where a cell looks like a formula: at its beginning, and, as some countries separate cells by
+semicolons, behind one. And where it would, but for an apostrophe."""
 NUMBERS = {
     "round": "int64",
     "rank": "int64",
@@ -86,7 +91,7 @@ def write_csv(rows: Sequence[RowValues], columns: Sequence[str]) -> bytes:
     """Return a header and the rows as CSV in UTF-8."""
     file = io.StringIO(newline="")
     writer = csv.writer(file)
-    writer.writerow(columns)
+    writer.writerow(map(_guarded, columns))
     for row in rows:
         writer.writerow([_guarded(row.get(name)) for name in columns])
     return file.getvalue().encode()
@@ -124,16 +129,15 @@ def _csv_rows(text: str, source: str) -> Iterator[FileRow]:
 
 
 def _guarded(value: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet may take for a formula.
+    """Put an apostrophe before what a spreadsheet may take for a formula.
 
-    A text with apostrophes before such a beginning gets another one, so that removing one is
-    always right.
+    One with apostrophes before it gets another one, so that removing one is always right.
     """
-    return f"'{value}" if isinstance(value, str) and GUARDED.match(value) else value
+    return FORMULAS.sub(lambda found: f"{found[0]}'", value) if isinstance(value, str) else value
 
 
 def _unguarded(cell: str) -> str:
-    return cell[1:] if cell.startswith("'") and GUARDED.match(cell) else cell
+    return GUARDED.sub(lambda found: found[0][:-1], cell)
 
 
 @contextmanager
@@ -201,7 +205,9 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     try:
         names = pq.read_schema(io.BytesIO(data)).names
         if "id" in names and "label" in names:
-            rows = _parquet_rows(data, [name for name in BATCH_COLUMNS if name in names], source)
+            columns = [name for name in BATCH_COLUMNS if name in names]
+            batches = parquet_batches(io.BytesIO(data), columns, source)
+            rows = (row for batch in batches for row in batch.to_pylist())
             return [FileRow(row, f"row {k} of {source}") for k, row in enumerate(rows, start=1)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise FileError(
@@ -212,25 +218,27 @@ def read_parquet(data: bytes, source: str) -> list[FileRow]:
     )
 
 
-def _parquet_rows(data: bytes, columns: list[str], source: str) -> Iterator[RowValues]:
-    """Yield the rows; a file of a few kilobytes can hold gigabytes, which are counted first.
+def parquet_batches(
+    data: Path | io.BytesIO, columns: Sequence[str], source: str, max_bytes: int | None = None
+) -> Iterator[Any]:
+    """Yield record batches; a file of a few kilobytes can hold gigabytes, which are counted first.
 
     Texts are read as they are stored, each once, so that a batch can be measured before it is
     decoded.
     """
     pq = import_optional("pyarrow.parquet", "app", "to read Parquet files")
 
-    schema = pq.read_schema(io.BytesIO(data))
+    schema = pq.read_schema(data)
     texts = [name for name in columns if str(schema.field(name).type) in TEXT_TYPES]
-    file = pq.ParquetFile(io.BytesIO(data), read_dictionary=texts)
-    groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
-    check_size(sum(group.total_byte_size for group in groups), source)
-    check_rows(file.metadata.num_rows, source)
-    size = 0
-    for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
-        size += sum(map(_decoded_bytes, batch.columns))
-        check_size(size, source)
-        yield from batch.to_pylist()
+    with pq.ParquetFile(data, read_dictionary=texts) as file:
+        groups = (file.metadata.row_group(k) for k in range(file.num_row_groups))
+        check_size(sum(group.total_byte_size for group in groups), source, max_bytes)
+        check_rows(file.metadata.num_rows, source)
+        size = 0
+        for batch in file.iter_batches(ROWS_PER_BATCH, columns=columns):
+            size += sum(map(_decoded_bytes, batch.columns))
+            check_size(size, source, max_bytes)
+            yield batch
 
 
 def _decoded_bytes(column: Any) -> int:

@@ -14,6 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from sabal.errors import InputError, ServerError
 
 SECONDS = 60.0  # for the answer to a request
+MAX_BYTES = 2**28  # of an answer
 TASKS_PER_PAGE = 500
 MAX_READS = 5  # of all tasks, while others add and delete some
 NEWEST_FIRST = json.dumps({"ordering": ["-tasks:updated_at"]})
@@ -104,13 +105,20 @@ class LabelStudioServer:
         while (number - 1) * TASKS_PER_PAGE < total:
             found = self._page(number, page_size=TASKS_PER_PAGE, fields="all")
             tasks, total, number = tasks + found["tasks"], found["total"], number + 1
+            if not found["tasks"]:
+                break
         return tasks, total
 
     def _page(self, number: int, **options: Any) -> dict[str, Any]:
         query = {"project": self.number, "page": number, "resolve_uri": "false", **options}
         found = self._call("GET", f"/api/tasks?{urlencode(query)}")
-        if isinstance(found.get("total"), int) and isinstance(found.get("tasks"), list):
-            return found
+        total, tasks = found.get("total"), found.get("tasks")
+        if isinstance(total, int) and isinstance(tasks, list):
+            have_ids = (
+                isinstance(each, dict) and isinstance(each.get("id"), int) for each in tasks
+            )
+            if all(have_ids):
+                return found
         raise self._no_label_studio("an answer without tasks")
 
     def _call(self, method: str, path: str, content: Any = None) -> dict[str, Any]:
@@ -142,7 +150,10 @@ class LabelStudioServer:
         )
         try:
             with self._opener.open(request, timeout=SECONDS) as response:
-                found = json.loads(response.read() or b"{}")
+                answer = response.read(MAX_BYTES + 1)
+            if len(answer) > MAX_BYTES:
+                raise self._no_label_studio(f"an answer of more than {MAX_BYTES} bytes")
+            found = json.loads(answer or b"{}")
         except urllib.error.HTTPError as error:
             raise self._failure(error) from None
         except (OSError, http.client.HTTPException) as error:
@@ -151,7 +162,7 @@ class LabelStudioServer:
             raise ServerError(
                 f"Label Studio at {self.url}", got, "check that it runs, and its address"
             ) from None
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._no_label_studio("an answer that is no JSON") from None
         if not isinstance(found, dict):
             raise self._no_label_studio("another answer")
@@ -178,6 +189,10 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *arguments: Any) -> None:
         return None
+
+
+def _has_id(task: Any) -> bool:
+    return isinstance(task, dict) and isinstance(task.get("id"), int)
 
 
 def _detail(error: urllib.error.HTTPError) -> str:

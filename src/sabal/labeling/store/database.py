@@ -12,11 +12,11 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
@@ -25,14 +25,18 @@ from sabal.errors import FileError
 from sabal.labeling.store.database_errors import database_errors, locked_error
 
 Clock = Callable[[], datetime]
+Row = TypeVar("Row")
 BUSY_SECONDS = 10  # for a lock, which is never kept for as long unless a program hangs
 BUSY_MILLISECONDS = 1000 * BUSY_SECONDS
-MAX_PAUSE_SECONDS = 0.2  # between two of many transactions
+POLL_SECONDS = 0.005  # between two attempts to get SQLite's lock
+PART_SECONDS = 0.05  # what one of many write transactions is meant to take, as others wait for it
+MAX_PAUSE_SECONDS = 1.0  # between two of many transactions
+FIRST_PART, MIN_PART, MAX_PART = 100, 100, 500  # rows; smaller parts cost as much
 CONNECT_SECONDS = 10  # for a connection to a server
 IDLE_SECONDS = 60  # after which a server ends a transaction whose client is gone or hangs
 WORKER_LOCK = 5_941_238  # the key of the worker's advisory lock
 WRITER_LOCK = 5_941_237  # the key of the writers' advisory lock in a PostgreSQL database
-CREATION_LOCK = 5_941_238  # the key of the lock of `sabal init`
+CREATION_LOCK = 5_941_239  # the key of the lock of `sabal init`
 
 
 def utc_now() -> datetime:
@@ -84,6 +88,20 @@ class Database:
         finally:
             self._writer.release()
         self._wrote_for = time.monotonic() - began
+
+    def parts(self, rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+        """Yield the rows in parts, for a write transaction each, and let others write in between.
+
+        The size of a part follows from how long the transaction before it took: on a busy machine
+        others would wait for a large one for seconds.
+        """
+        start, size = 0, FIRST_PART
+        while start < len(rows):
+            yield rows[start : start + size]
+            start += size
+            fitting = int(size * PART_SECONDS / max(self._wrote_for, PART_SECONDS / 2))
+            size = min(max(fitting, MIN_PART), MAX_PART)
+            self.let_others_write()
 
     def let_others_write(self) -> None:
         """Wait between two of many write transactions, as long as the last one took.
@@ -212,8 +230,24 @@ def _prepare_sqlite(connection: Any, record: Any) -> None:
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    writes = connection.get_execution_options().get("sabal_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    if not connection.get_execution_options().get("sabal_writes"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # SQLite itself tries ever more rarely, and may miss the moments in which the lock is free.
+    deadline = time.monotonic() + BUSY_SECONDS
+    connection.exec_driver_sql("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.exec_driver_sql("BEGIN IMMEDIATE")
+                return
+            except sa.exc.OperationalError as error:
+                name = getattr(error.orig, "sqlite_errorname", "")
+                if not name.startswith("SQLITE_BUSY") or time.monotonic() > deadline:
+                    raise
+            time.sleep(POLL_SECONDS)
+    finally:
+        connection.exec_driver_sql(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
 
 
 def _limit_connecting(dialect: Any, record: Any, arguments: Any, options: Any) -> None:

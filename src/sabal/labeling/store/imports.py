@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,6 +18,7 @@ from sabal.labeling.store.batch_items import add_batch_items
 from sabal.labeling.store.class_history import class_history
 from sabal.labeling.store.current_answers import is_current_now, is_decision
 from sabal.labeling.store.database import Database, as_text
+from sabal.labeling.store.item_pages import free_keys
 from sabal.labeling.store.pool_items import rows_of
 from sabal.labeling.store.records import (
     CHECK,
@@ -33,7 +33,6 @@ from sabal.labeling.store.records import (
 )
 from sabal.labeling.store.store_base import StoreBase
 
-ROWS_PER_TRANSACTION = 200  # tens of milliseconds, for which others wait
 NAMESPACE = uuid.UUID("6f5a2c1e-6a58-4c5b-9f3e-0d8c1b7a4e21")  # of imported submissions
 CurrentAnswer = tuple[str, str | None, str, bool]
 """Action, label and time of a current answer, and whether it decides."""
@@ -55,15 +54,26 @@ class ImportStore(StoreBase):
         with self.database.read() as connection:
             for label in {row.label for row in given}:
                 present_class(connection, label)
-        entries, totals = iter(given), ImportReport(0, 0, 0, 0, [])
-        while chunk := list(islice(entries, ROWS_PER_TRANSACTION)):
+        totals = ImportReport(0, 0, 0, 0, [])
+        for part in self.database.parts(given):
             with self.database.write() as connection:
-                report = self._import(connection, chunk)
+                report = self._import(connection, part)
             totals = _sum(totals, report)
-            self.database.let_others_write()
         return replace(totals, unknown=list(dict.fromkeys(totals.unknown)))
 
-    def _import(self, connection: sa.Connection, given: list[ImportedLabel]) -> ImportReport:
+    def label_free(self, annotator: str, keys: Sequence[str], label: str) -> set[str]:
+        """Give one label to those of a few items that a person may label; return their keys.
+
+        It is one transaction: an item that somebody else answers meanwhile is left out.
+        """
+        now = self.database.now_text()
+        rows = [_checked(ImportedLabel(key, label, annotator, time=now)) for key in keys]
+        with self.database.write() as connection:
+            free = free_keys(connection, self.database, annotator, keys, label)
+            self._import(connection, [row for row in rows if row.id in free])
+        return free
+
+    def _import(self, connection: sa.Connection, given: Sequence[ImportedLabel]) -> ImportReport:
         names = {label: present_class(connection, label) for label in {x.label for x in given}}
         items = rows_of(connection, (row.id for row in given))
         unknown = [row.id for row in given if row.id not in items]

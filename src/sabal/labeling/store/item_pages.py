@@ -13,6 +13,8 @@ from sabal.errors import UnknownNameError
 from sabal.labeling.store.answers import present_class
 from sabal.labeling.store.class_history import ClassHistory, class_history
 from sabal.labeling.store.current_answers import is_current_now, settled_label
+from sabal.labeling.store.database import Database
+from sabal.labeling.store.leases import is_valid_lease
 from sabal.labeling.store.records import LABEL, SKIP, OwnAnswer, ReviewItem, Vote
 from sabal.labeling.store.schema import (
     answers,
@@ -102,21 +104,9 @@ class ItemPageStore(StoreBase):
 
     def free_rows(self, annotator: str) -> set[int]:
         """Return the rows of items that nobody has answered and no other person holds."""
-        held = self._held_by_others(annotator)
+        held = _held_by_others(self.database, annotator)
         query = sa.select(items.c.id).where(~_answered(lambda a: []), ~held)
         with self.database.read() as connection:
-            return set(connection.scalars(query))
-
-    def free_keys(self, annotator: str, keys: Sequence[str], label: str) -> set[str]:
-        """Return the keys that a person may label: free items, and their own with this label."""
-        free = sa.and_(~_answered(lambda a: []), ~self._held_by_others(annotator))
-        with self.database.read() as connection:
-            label = present_class(connection, label) or label
-            names = class_history(connection)
-            own = _answered(
-                lambda a: [a.c.annotator == annotator, _present_label(a, names) == label]
-            )
-            query = sa.select(items.c.key).where(items.c.key.in_(keys), sa.or_(own, free))
             return set(connection.scalars(query))
 
     def keys_of(self, rows: Sequence[int]) -> dict[int, str]:
@@ -125,16 +115,27 @@ class ItemPageStore(StoreBase):
         with self.database.read() as connection:
             return {row.id: row.key for row in connection.execute(query)}
 
-    def _held_by_others(self, annotator: str) -> sa.ColumnElement[bool]:
-        lease, now = leases.c, self.database.now_text()
-        return sa.exists().where(
-            lease.item_id == items.c.id, lease.annotator != annotator, lease.expires_at > now
-        )
-
     def annotators(self) -> list[str]:
         """Return the names of everybody who answered, sorted."""
         with self.database.read() as connection:
             return sorted(connection.scalars(sa.select(answers.c.annotator).distinct()))
+
+
+def free_keys(
+    connection: sa.Connection, database: Database, annotator: str, keys: Sequence[str], label: str
+) -> set[str]:
+    """Return the keys that a person may label: free items, and their own with this label."""
+    free = sa.and_(~_answered(lambda a: []), ~_held_by_others(database, annotator))
+    label = present_class(connection, label) or label
+    names = class_history(connection)
+    own = _answered(lambda a: [a.c.annotator == annotator, _present_label(a, names) == label])
+    query = sa.select(items.c.key).where(items.c.key.in_(keys), sa.or_(own, free))
+    return set(connection.scalars(query))
+
+
+def _held_by_others(database: Database, annotator: str) -> sa.ColumnElement[bool]:
+    other = sa.and_(leases.c.item_id == items.c.id, leases.c.annotator != annotator)
+    return sa.exists().where(other, is_valid_lease(database.clock()))
 
 
 _Conditions = Callable[[sa.FromClause], list[sa.ColumnElement[bool]]]

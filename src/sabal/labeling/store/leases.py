@@ -29,7 +29,9 @@ class LeaseStore(StoreBase):
         check_name(annotator, "annotator")
         count = min(check_whole(count, "count"), MAX_LEASES)
         lease, overlap, now = schema.leases.c, self.settings.overlap, self.database.clock()
-        held_items = sa.select(lease.item_id).where(lease.annotator == annotator, _is_valid(now))
+        held_items = sa.select(lease.item_id).where(
+            lease.annotator == annotator, is_valid_lease(now)
+        )
         b = schema.batch_items.c
         held = b.item_id.in_(held_items)
         own = _unanswered(annotator).where(held, _answers() < overlap)
@@ -40,7 +42,7 @@ class LeaseStore(StoreBase):
             starts = _starts(connection, own, free, count)
         until = now + timedelta(seconds=self.settings.lease_seconds)
         with self.database.write() as connection:
-            connection.execute(schema.leases.delete().where(sa.not_(_is_valid(now))))
+            connection.execute(schema.leases.delete().where(sa.not_(is_valid_lease(now))))
             leased = sorted(connection.execute(own), key=lambda row: (row.round, row.rank))[:count]
             for start in starts:
                 if len(leased) < count:
@@ -55,7 +57,7 @@ class LeaseStore(StoreBase):
             ]
 
 
-def _is_valid(now: datetime) -> sa.ColumnElement[bool]:
+def is_valid_lease(now: datetime) -> sa.ColumnElement[bool]:
     """Return the condition that a lease has begun and not expired."""
     lease = schema.leases.c
     # One of the future was made by a clock that was ahead, and was set right since.
@@ -145,5 +147,5 @@ def _other_holders(annotator: str, now: datetime) -> sa.ScalarSelect[int]:
     return count.where(
         lease.c.item_id == schema.batch_items.c.item_id,
         lease.c.annotator != annotator,
-        _is_valid(now),
+        is_valid_lease(now),
     ).scalar_subquery()

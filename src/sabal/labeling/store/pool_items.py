@@ -15,7 +15,6 @@ from sabal.labeling.store.records import AddedSource, AddReport, PoolItem
 from sabal.labeling.store.store_base import StoreBase
 
 ITEMS_PER_INSERT = 5_000
-ITEMS_PER_TRANSACTION = 500  # tens of milliseconds, for which others wait
 KEYS_PER_QUERY = 500
 
 
@@ -50,13 +49,12 @@ class PoolItemStore(StoreBase):
         with self.database.read() as connection:
             new = _new_items(connection, items)
         added = 0
-        for start in range(0, len(new), ITEMS_PER_TRANSACTION):
+        for rows in self.database.parts(new):
             with self.database.write() as connection:
                 # Again: another process may have added some of them since.
-                part = _new_items(connection, new[start : start + ITEMS_PER_TRANSACTION])
+                part = _new_items(connection, rows)
                 self._add_part(connection, path, part)
             added += len(part)
-            self.database.let_others_write()
         return AddReport(added, len(items) - added)
 
     def _add_part(self, connection: sa.Connection, path: str, part: Sequence[PoolItem]) -> None:
@@ -77,6 +75,12 @@ class PoolItemStore(StoreBase):
         query = sa.select(s.c.path, s.c.first_item, s.c.rows).order_by(s.c.id)
         with self.database.read() as connection:
             return [AddedSource(*row) for row in connection.execute(query)]
+
+    def added_paths(self) -> list[str]:
+        """Return the paths of what was added."""
+        # Without the rows: an image is shown often, and a source may have a million of them.
+        with self.database.read() as connection:
+            return list(connection.scalars(sa.select(schema.sources.c.path).distinct()))
 
     def items(self) -> list[PoolItem]:
         """Return the whole pool by row."""

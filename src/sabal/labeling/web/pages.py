@@ -21,6 +21,7 @@ from sabal.labeling.web.api_types import shown_batch_item
 from sabal.labeling.web.charts import curve_chart
 from sabal.labeling.web.guidelines import shown_guidelines
 from sabal.labeling.web.rights import may, person_of, rights_of
+from sabal.labeling.web.slow_reads import SlowReads
 
 ONE_KEY = "1234567890"
 SHORT = 4  # names of at most this length fit five to a row on a phone
@@ -52,6 +53,7 @@ class Pages:
 def page_routes(project: Project, page: Pages) -> APIRouter:
     """Return the routes `/`, `/dashboard` and `/help`."""
     routes = APIRouter(include_in_schema=False)
+    slow = SlowReads()
 
     @routes.get("/")
     def label(request: Request) -> Response:
@@ -69,8 +71,9 @@ def page_routes(project: Project, page: Pages) -> APIRouter:
         )
 
     @routes.get("/dashboard", dependencies=[Depends(may(REVIEW))])
-    def dashboard(request: Request) -> Response:
-        return page(request, "dashboard.html", **dashboard_context(project))
+    async def dashboard(request: Request) -> Response:
+        context = await slow.run(lambda: dashboard_context(project))
+        return page(request, "dashboard.html", **context)
 
     @routes.get("/help")
     def help_page(request: Request) -> Response:

@@ -21,6 +21,7 @@ from sabal.labeling.web.api_types import (
 )
 from sabal.labeling.web.error_responses import READING, error_schemas
 from sabal.labeling.web.rights import may
+from sabal.labeling.web.slow_reads import Paced, SlowReads
 
 
 def read_routes(project: Project) -> APIRouter:
@@ -32,11 +33,13 @@ def read_routes(project: Project) -> APIRouter:
         responses=error_schemas(READING),
     )
     store, review = project.store, Depends(may(REVIEW))
+    status_reads, paced_status = SlowReads(), Paced(store.status)
+    slow = SlowReads()
 
     @routes.get("/status")
-    def status() -> Status:
+    async def status() -> Status:
         """Return round, labels, budget, classes, the worker's state and its latest metrics."""
-        return store.status()
+        return await status_reads.run(paced_status)
 
     @routes.get("/batch", dependencies=[review])
     def batch(
@@ -65,7 +68,7 @@ def read_routes(project: Project) -> APIRouter:
             **error_schemas((404,)),
         },
     )
-    def export(
+    async def export(
         name: Annotated[
             str,
             Query(
@@ -78,6 +81,7 @@ def read_routes(project: Project) -> APIRouter:
         """Return the current labels as a file."""
         check_format(name)
         headers = {"content-disposition": f'attachment; filename="labels{ENDINGS[name]}"'}
-        return Response(export_bytes(store, name), 200, headers, MEDIA_TYPES[name])
+        data = await slow.run(lambda: export_bytes(store, name))
+        return Response(data, 200, headers, MEDIA_TYPES[name])
 
     return routes

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from sabal.labeling.neighbors import similar_items
 from sabal.labeling.project import Project
 from sabal.labeling.store.item_pages import SHOWN, ItemFilter
-from sabal.labeling.store.records import ANSWER, REVIEW, ImportedLabel
+from sabal.labeling.store.records import ANSWER, REVIEW
 from sabal.labeling.store.schema import MAX_INTEGER
 from sabal.labeling.web.api_types import (
     MAX_ITEMS,
@@ -116,11 +116,7 @@ def own_routes(project: Project) -> APIRouter:
         """Give several items one label, also items of no batch; leave out what others answered."""
         check_own_name(request, body.annotator)
         keys = list(dict.fromkeys(body.items))
-        free = store.free_keys(body.annotator, keys, body.label)
-        now = store.database.now_text()
-        store.import_labels(
-            ImportedLabel(key, body.label, body.annotator, time=now) for key in keys if key in free
-        )
+        free = store.label_free(body.annotator, keys, body.label)
         return BulkResponse(len(free), [key for key in keys if key not in free])
 
     return routes
