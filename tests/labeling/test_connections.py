@@ -7,8 +7,8 @@ import http.client
 import re
 import socket
 import threading
-from pathlib import Path
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest

@@ -23,10 +23,11 @@ from sabal.loop import Journal, Plan, SimulatedOracle, run_rounds
 
 
 def work(engine):
-    """Everything that is due; returns what was done."""
+    """Everything that is due; returns what was done, predictions for several folds as one."""
     done = []
     while (step := engine.step()) is not None:
-        done.append(step)
+        if (step, done[-1:]) != ("predict", ["predict"]):
+            done.append(step)
         assert len(done) < 100
     return done
 
@@ -157,11 +158,11 @@ def test_steps_come_one_at_a_time_and_every_one_is_a_row(tmp_path):
         assert engine.step() is None
     answer(store, leased[-1].item, true_label(leased[-1].item))
     assert [engine.step() for _ in range(3)] == ["train", "choose", "predict"]
-    assert set(work(engine)) == {"predict"}
+    assert work(engine) == ["predict"]  # of the other folds
     label_all(store)
-    assert list(dict.fromkeys(work(engine))) == ["train", "choose", "predict"]
+    assert work(engine) == ["train", "choose", "predict"]
     label_all(store)
-    assert list(dict.fromkeys(work(engine))) == ["train", "predict"]
+    assert work(engine) == ["train", "predict"]
     assert work(engine) == []
     found = store.status()
     assert (found.labeled, found.finished, found.training) == (22, True, "idle")
