@@ -252,7 +252,9 @@ def test_bodies_are_limited(site, lea):
     post = {"method": "POST", "path": "/api/undo", "Content_Type": "application/json"}
     with site.serving():
         assert site.ask(**post, **token, body=b" " * (MAX_BODY - 10))[0] == 422
-        assert site.ask(**post, **token, body=b" " * (MAX_BODY + 10))[0] == 413
+        # The app refuses before it has read everything, and Caddy may find the connection closed.
+        refusals = (413,) if site.proxy == "nginx" else (413, 502)
+        assert site.ask(**post, **token, body=b" " * (MAX_BODY + 10))[0] in refusals
 
 
 def test_http_leads_to_https(site):
