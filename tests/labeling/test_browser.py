@@ -134,6 +134,7 @@ def test_who_has_answered_all_is_told_that_another_person_is_waited_for(
     page = visit(room)
     answer_all(page, digits[1], 7)
     page.wait_for_selector("#message-text:has-text('7 items wait for a second annotator')")
+    assert page.inner_text("#batch-text") == "0 of 7 · 7 partly answered"
     page.goto(room.address + "dashboard")
     assert "7 items wait for a second annotator" in page.inner_text("#main")
 
@@ -179,6 +180,25 @@ def test_what_is_said_while_the_server_is_away_is_kept_and_sent_once(room, visit
     assert room.labels() == [(item, digits[1][item], "ada") for item in items]
     # The browser reports requests that failed for want of a network.
     page.trouble[:] = [each for each in page.trouble if "ERR_INTERNET_DISCONNECTED" not in each]
+
+
+def test_what_is_not_stored_yet_is_counted_all_the_same(room, visit, digits):
+    page = visit(room)
+    page.route("**/api/labels", lambda route: route.abort())
+    item = ""
+    for _ in range(3):
+        item = shown(page, item)
+        page.keyboard.press(digits[1][item])
+    for _ in range(2):
+        with page.expect_response("**/api/status*"):
+            pass
+        page.wait_for_timeout(100)
+        assert page.inner_text("#batch-text").startswith("3 of ")
+    page.unroute("**/api/labels")
+    all_saved(page)
+    page.wait_for_selector("#budget-text:has-text('3 of')")
+    assert page.inner_text("#batch-text").startswith("3 of ")
+    page.trouble.clear()
 
 
 def test_a_lost_connection_is_said_where_the_item_was(room, visit, digits):
@@ -382,7 +402,7 @@ def test_an_image_can_be_enlarged_and_moved(room, visit):
 def test_an_image_that_is_still_loading_is_enlarged_once_it_is_there(room, visit):
     page = visit(room)
     first, held = shown(page), []
-    page.route("**/media/**", held.append)
+    page.route("**/media/**", lambda route: held.append(route))  # no builtin here
     page.reload()
     until(lambda: page.evaluate("Boolean(document.querySelector('#one img'))"))
     page.keyboard.press("z")

@@ -8,9 +8,11 @@ a file, as it does when the last block is gone.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import uuid
 import warnings
+from importlib import resources
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -19,6 +21,7 @@ import pytest
 from disk_limits import no_file_above
 from forks import COMMAND, COMMAND_IMPORTS, Forks
 from sabal.labeling.project import Project
+from sabal.labeling.store.database_errors import DISK_FULL, LOCKED
 from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 
@@ -76,7 +79,15 @@ def check_database(folder):
     database.close()
 
 
-def test_labels_wait_until_there_is_room(folder):
+def test_the_page_knows_the_words_for_a_full_disk():
+    script = resources.files("sabal.labeling.web").joinpath("static/connection.js").read_text()
+    pattern = re.search(r"NO_ROOM = /(.+)/i;", script)[1]
+    for said in (DISK_FULL, "disk I/O error", "File too large", "No space left on device"):
+        assert re.search(pattern, said, re.IGNORECASE)
+    assert not re.search(pattern, LOCKED, re.IGNORECASE)
+
+
+def test_labels_wait_until_there_is_room(folder, caplog):
     def body(number):
         return {
             "submission": str(uuid.uuid4()), "annotator": "ada", "item": f"t{number}",
@@ -108,6 +119,8 @@ def test_labels_wait_until_there_is_room(folder):
                 asked = client.get("/api/next", params={"annotator": "ada", "count": 100})
                 assert asked.status_code == 503
             assert stored
+            # It is in the output of the app, for whoever runs it.
+            assert any("disk" in line for line in caplog.messages)
             assert refused
             labelled = [row.id for row in project.store.labels()]
             assert labelled == [each["item"] for each in (sent[0], *stored)]

@@ -15,6 +15,7 @@ from sabal.errors import FileError, InputError
 from sabal.labeling.choosing import interleave
 from sabal.labeling.engine import Engine
 from sabal.labeling.project import Project
+from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import ImportedLabel, NewBatchItem
 from sabal.learners.estimator_learner import EstimatorLearner, logistic
 from sabal.learners.linear import LinearLearner
@@ -72,6 +73,52 @@ def test_the_app_and_the_simulation_are_one_engine(tmp_path, first, weighted):
     project.close()
 
 
+def test_the_latest_model_disagrees_with_wrong_labels(tmp_path):
+    """Also of items that were chosen before there was a model, and that it was trained on."""
+    project = digits_project(tmp_path, check_share=0.2)
+    store, engine = project.store, Engine(project)
+    work(engine)
+    wrong = [each.item for each in store.batch(0) if each.role == "train"][:3]
+    for _ in range(3):
+        for each in store.next_items("ann", 50):
+            shift = 1 if each.item in wrong else 0
+            answer(store, each.item, CLASSES[(Y[row(each.item)] + shift) % 10])
+        assert "predict" in work(engine)
+    store.import_labels([ImportedLabel("d400", CLASSES[0], "import")])
+    assert work(engine)[-1] == "predict"  # d400 came after the training
+    assert engine.step() is None
+    labeled, count = store.item_page(ItemFilter(shown="labeled"), 0, 500)
+    assert count > 20
+    found = {each.item for each in store.item_page(ItemFilter(shown="model"), 0, 500)[0]}
+    assert found == {each.item for each in labeled if each.guess["label"] != each.label}
+    assert set(wrong) <= found < {each.item for each in labeled}
+    # Of items that were not trained on, it is what the stored model says.
+    model = stored_model(project.folder / store.trainings()[-1].model)
+    unseen = [each for each in labeled if each.role == "check" or each.item == "d400"]
+    best = model.probs(np.array([row(each.item) for each in unseen])).argmax(axis=1)
+    assert [each.guess["label"] for each in unseen] == [CLASSES[k] for k in best]
+    project.close()
+
+
+def test_predictions_of_a_class_that_was_renamed_have_its_new_name(tmp_path):
+    project = digits_project(tmp_path)
+    engine = Engine(project)
+    for _ in range(2):
+        work(engine)
+        label_all(project.store)
+    work(engine)
+    before = project.store.item_page(ItemFilter(shown="model"), 0, 500)
+    project.store.rename_class(CLASSES[0], "zero", write=lambda classes: None)
+    assert project.store.item_page(ItemFilter(shown="model"), 0, 500)[1] == before[1]
+    guesses = {
+        each.guess["label"]
+        for each in project.store.item_page(ItemFilter(shown="labeled"), 0, 99)[0]
+    }
+    assert CLASSES[0] not in guesses
+    assert "zero" in guesses
+    project.close()
+
+
 def test_skipped_items_are_left_out_as_in_the_simulation(tmp_path):
     from sabal.loop.oracle import Answers
 
@@ -109,11 +156,11 @@ def test_steps_come_one_at_a_time_and_every_one_is_a_row(tmp_path):
         answer(store, each.item, true_label(each.item))
         assert engine.step() is None
     answer(store, leased[-1].item, true_label(leased[-1].item))
-    assert [engine.step() for _ in range(3)] == ["train", "choose", None]
+    assert [engine.step() for _ in range(4)] == ["train", "choose", "predict", None]
     label_all(store)
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     label_all(store)
-    assert work(engine) == ["train"]
+    assert work(engine) == ["train", "predict"]
     assert work(engine) == []
     found = store.status()
     assert (found.labeled, found.finished, found.training) == (22, True, "idle")
@@ -133,7 +180,7 @@ def test_the_next_batch_is_chosen_before_the_current_one_ends(tmp_path):
         answer(store, key, true_label(key))
     assert work(engine) == []
     answer(store, first[7], None)
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     assert store.trainings()[0].labels == 7
     second = [each.item for each in store.batch(1)]
     # Open items are not chosen again, and are still to be answered first.
@@ -141,9 +188,9 @@ def test_the_next_batch_is_chosen_before_the_current_one_ends(tmp_path):
     assert [each.item for each in store.next_items("ann", 20)] == [*first[8:], *second]
     label_all(store)
     # One was skipped: the budget has room for another; and the end knows every label.
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     label_all(store)
-    assert work(engine) == ["train"]
+    assert work(engine) == ["train", "predict"]
     assert store.status().labeled == 15
     assert store.status().finished
     project.close()
@@ -156,7 +203,7 @@ def test_a_label_that_is_changed_at_the_end_is_learnt_again(tmp_path):
     engine = Engine(project)
     assert work(engine) == []
     label_all(project.store)
-    assert work(engine) == ["train"]
+    assert work(engine) == ["train", "predict"]
     project.close()
 
 
@@ -169,7 +216,7 @@ def test_a_batch_that_everyone_skipped_is_followed_by_another(tmp_path):
     assert work(engine) == ["choose"]
     assert store.rounds()[1].strategy == "typiclust"
     label_all(store)
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     assert store.rounds()[2].strategy == "sabal"
     project.close()
 
@@ -180,7 +227,7 @@ def test_one_class_so_far_is_no_obstacle(tmp_path):
     work(engine)
     for each in store.batch():
         answer(store, each.item, CLASSES[4])
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     model = stored_model(project.folder / store.trainings()[0].model)
     np.testing.assert_array_equal(model.predict_proba(X[:3])[:, 4], 1.0)
     project.close()
@@ -241,7 +288,7 @@ def test_labels_from_elsewhere_are_learnt_and_count(tmp_path):
     work(engine)
     assert not {each.item for each in store.batch(0)} & {f"d{k}" for k in range(400, 408)}
     label_all(store)
-    assert work(engine) == ["train"]
+    assert work(engine) == ["train", "predict"]
     assert store.trainings()[0].labels == store.status().labeled == 20
     assert store.status().finished
     project.close()
@@ -408,7 +455,7 @@ def test_with_overlap_the_majority_is_learnt(tmp_path):
     assert work(engine) == []
     for each in store.next_items("eve", 20):
         answer(store, each.item, CLASSES[0], "eve")
-    assert work(engine) == ["train"]
+    assert work(engine) == ["train", "predict"]
     assert store.trainings()[0].labels == 12
     assert all(lesson.label == CLASSES[Y[lesson.item]] for lesson in store.training_labels())
     assert store.agreement().pairs == 36
@@ -434,7 +481,7 @@ def test_a_failure_is_told_and_the_work_goes_on_after_it(tmp_path, monkeypatch):
     assert (found.training, found.error) == ("failed", "no room")
     assert store.trainings()[0].error == "no room"
     monkeypatch.undo()
-    assert work(engine) == ["train", "choose"]
+    assert work(engine) == ["train", "choose", "predict"]
     assert store.status().error is None
     project.close()
 

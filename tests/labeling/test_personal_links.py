@@ -9,11 +9,13 @@ import pytest
 
 from labeling_helpers import answer, current_labels, open_store, undo
 from sabal.errors import InputError, UnknownNameError
+from sabal.labeling.engine import Engine
 from sabal.labeling.exchange.exporting import export_bytes, export_file
 from sabal.labeling.exchange.formats import FORMATS
 from sabal.labeling.exchange.importing import import_file
 from sabal.labeling.project import Project
 from sabal.labeling.store import Store
+from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import Person, Submission
 
 OLD = Path(__file__).parents[1] / "golden" / "project-0.1"
@@ -190,3 +192,11 @@ def test_a_project_of_version_0_1_opens_and_gets_people(tmp_path):
         assert [each.item for each in disputed] == ["t0", "t14"] or len(disputed) == 2
         decide(store, disputed[0].item, "food", "ann")
         assert len(store.disagreements()) == 1
+        # The latest model was trained before predictions were stored: the worker catches up.
+        engine = Engine(project)
+        while engine.step() is not None:
+            pass
+        labeled, _ = store.item_page(ItemFilter(shown="labeled"), 0, 50)
+        assert all(each.guess["label"] in project.classes for each in labeled)
+        differ = {each.item for each in labeled if each.guess["label"] != each.label}
+        assert differ <= {each.item for each in store.item_page(ItemFilter(shown="model"))[0]}

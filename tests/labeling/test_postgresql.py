@@ -24,6 +24,7 @@ from sabal.labeling.project import Project
 from sabal.labeling.store import Store, schema
 from sabal.labeling.store import database as databases
 from sabal.labeling.store.database import WORKER_LOCK, WRITER_LOCK, Database
+from sabal.labeling.store.item_pages import ItemFilter
 from sabal.labeling.store.records import NewBatchItem
 from sabal.labeling.web import create_app
 from waiting import until
@@ -90,6 +91,14 @@ def test_a_project_goes_through_its_rounds(url, tmp_path):
                     answer(project.store, each.item, str(labels[int(each.item)]))
         assert project.store.status().labeled == 50
         assert project.store.curve()
+        while engine.step():
+            pass
+        labeled, count = project.store.item_page(ItemFilter(shown="labeled"), 0, 50)
+        assert count == 50
+        differ = {each.item for each in labeled if each.guess["label"] != each.label}
+        project.store.rename_class("3", "three", write=lambda classes: None)
+        found, _ = project.store.item_page(ItemFilter(shown="model"), 0, 50)
+        assert {each.item for each in found} == differ
     assert not (tmp_path / "p" / "sabal.db").exists()
 
 

@@ -17,13 +17,13 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from fastapi.testclient import TestClient
 
-GUESS = {"guess": {"label": "dog", "probability": 0.75}}
-
 
 @pytest.fixture
 def project(tmp_path):
     store = open_store(tmp_path / "sabal.db", items=12, batch=0, overlap=2)
-    store.add_round(0, [NewBatchItem(row, why=GUESS) for row in range(8)], strategy="random")
+    store.add_round(0, [NewBatchItem(row) for row in range(8)], strategy="random")
+    guesses = dict.fromkeys(range(8), ("dog", 0.75))
+    store.set_predictions(store.add_training(0, 5, 0), store.database.now_text(), guesses)
     with Project(tmp_path, settings(overlap=2), store) as project:
         yield project
 

@@ -33,8 +33,7 @@ def assess(
     """
     sizes = spread(sizes)
     items = len(checks) + (len(labels) if cross_validate else 0)
-    rng = np.random.default_rng(0)
-    folds = rng.permutation(np.arange(len(labels)) % FOLDS)
+    folds = fold_numbers(labels)
     right: list[int] = []
     for size in sizes:
         right_checks = _right(train(labels[:size]), checks)
@@ -48,6 +47,11 @@ def assess(
         right.append(found)
         known = tuple(sizes[: len(right)])
         yield Assessment(known, tuple(right), items, wrong_checks, len(checks))
+
+
+def fold_numbers(labels: Sequence[TrainingLabel]) -> np.ndarray:
+    """Return the fold of each label, from 0 to 4, drawn at random."""
+    return np.random.default_rng(0).permutation(np.arange(len(labels)) % FOLDS)
 
 
 def spread(sizes: Sequence[int]) -> list[int]:

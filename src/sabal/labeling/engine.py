@@ -16,8 +16,9 @@ import numpy as np
 
 from sabal.core.files import make_folder
 from sabal.errors import FileError
-from sabal.labeling.assessing import assess
+from sabal.labeling.assessing import FOLDS, assess, fold_numbers
 from sabal.labeling.choosing import choose_batch_with_checks
+from sabal.labeling.explanations import predicted
 from sabal.labeling.features.feature_files import FeatureFiles, plan_of
 from sabal.labeling.learner_choice import LENET, make_learner, name_of_head
 from sabal.labeling.predicting import describe_model
@@ -54,7 +55,7 @@ class Engine:
         self._assessed: Assessment | None = None
 
     def step(self) -> str | None:
-        """Do what is due: "features", "train", "choose" or "assess"; return None if nothing is."""
+        """Do what is due: "features", "train", "choose", "predict" or "assess"; else None."""
         try:
             return self._step()
         except Exception as error:
@@ -69,7 +70,7 @@ class Engine:
             self._forget_features()
         if self._features_ND is None and self._compute_features():
             return "features"
-        done = self._round_step(last) or self._assess()
+        done = self._round_step(last) or self._predict() or self._assess()
         if done is None:
             finished = self.store.status().finished
             # An answer that came in meanwhile may have finished the project and is not trained on.
@@ -147,10 +148,11 @@ class Engine:
 
     def _training_of(self, number: int) -> TrainingRecord | None:
         """Return the last successful training after round `number` was chosen."""
-        for training in reversed(self.store.trainings()):
-            if training.round == number and training.finished_at and training.error is None:
-                return training
-        return None
+        found = [each for each in self._successful_trainings() if each.round == number]
+        return found[-1] if found else None
+
+    def _successful_trainings(self) -> list[TrainingRecord]:
+        return [each for each in self.store.trainings() if each.model is not None]
 
     def _capacity(self) -> int:
         """Return how many more items the budget and the pool allow."""
@@ -195,17 +197,45 @@ class Engine:
         self._head, self._head_training_id = head, training_id
         return "train"
 
+    def _predict(self) -> str | None:
+        """Store what the latest model says of all items in batches, for people who review.
+
+        A model has learned the labels that it is trained on, also the wrong ones. What it says of
+        an item is therefore said by a model without the label of this item, and a fifth of others.
+        """
+        trainings = self._successful_trainings()
+        if not trainings:
+            return None
+        training = trainings[-1]
+        rows = [row for row in self.store.unpredicted_rows(training.id) if row < len(self._keys)]
+        if not rows:
+            return None
+        self.store.set_state("waiting")  # nobody waits for this
+        now = self.store.database.now_text()
+        labels = self._labels(TRAIN, training.last_answer)
+        found = _guesses(self._head_after(training, labels), rows)
+        folds, wanted = fold_numbers(labels), set(rows)
+        # A network takes too long to be trained five times.
+        for fold in range(FOLDS if self._head_name != LENET else 0):
+            kept = [label for k, label in enumerate(labels) if folds[k] != fold]
+            items = [label.item for k, label in enumerate(labels) if folds[k] == fold]
+            if kept and (held := [item for item in items if item in wanted]):
+                found |= _guesses(self._trained_head(kept, training.round), held)
+        self.store.set_predictions(training.id, now, found)
+        return "predict"
+
     def _assess(self) -> str | None:
         """Score one of the models so far, if that was not done for the latest training.
 
         One at a time: a batch that is due in the meantime does not wait for all of them.
         """
-        trainings = [each for each in self.store.trainings() if each.model is not None]
+        trainings = self._successful_trainings()
         latest = self.store.latest_assessment()
         if len(trainings) < MIN_POINTS or (latest and latest[0] == trainings[-1].id):
             return None
         current = trainings[-1].id, self.store.classes
         if self._assessing != current:
+            self.store.set_state("waiting")
             self._assessing, self._assessed = current, None
             self._stages = self._assessments(trainings)
         found = next(self._stages, None)
@@ -302,3 +332,11 @@ class Engine:
             head = self._trained_head(labels, training.round)
         self._head, self._head_training_id = head, training.id
         return head
+
+
+def _guesses(head: Learner, rows: Sequence[int]) -> dict[int, tuple[str, float]]:
+    """Return the predicted class and its probability by row."""
+    guesses = [each["guess"] for each in predicted(head, np.asarray(rows))]
+    return {
+        row: (each["label"], each["probability"]) for row, each in zip(rows, guesses, strict=True)
+    }

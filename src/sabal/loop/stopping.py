@@ -5,6 +5,10 @@ shape of a learning curve; the offset :math:`a` lets it begin slowly. Every curv
 :math:`(c, k, a, \gamma)` is weighted by its likelihood, so that a short or noisy curve gives a wide
 interval and not a confident mistake. The gain of :math:`m` more labels is :math:`e(n) - e(n + m)`.
 
+Residuals have Student's t distribution, and the log likelihood of a point is multiplied by its
+number of labels as a share of the last one. A first model that had not yet seen every class, say,
+may therefore be far from the curve that later ones follow.
+
 References
 ----------
 .. [1] Cortes, Jackel, Solla, Vapnik, Denker. Learning curves: asymptotic values and rate of
@@ -31,8 +35,9 @@ EXPONENTS = np.linspace(0.1, 1.5, 8)
 OFFSETS = np.array([0.0, 1.0, 3.0, 10.0])  # in units of the first number of labels
 FLOORS = 12  # values of c
 SCALES = 40  # values of k
-USUAL_WOBBLE = 0.015  # how much the accuracy varies from one training to the next, at first sight
-WOBBLE_POINTS = 4.0  # as many points as that first guess is worth
+MIN_ERROR = 0.015  # a curve without errors may still begin with so many, or end with them
+WOBBLES = (0.00375, 0.0075, 0.015, 0.03)  # how much the accuracy may vary between trainings
+FREEDOM = 4.0  # of Student's t distribution: single points may be far from the curve
 MISFIT = 0.5  # how far real curves are from any power law: the standard deviation of log gains
 MISFITS = np.exp(MISFIT * np.array([-1.59, -0.97, -0.59, -0.28, 0.0, 0.28, 0.59, 0.97, 1.59]))
 MIN_WEIGHT = 1e-4  # curves that are less likely than this, beside the likeliest, are left out
@@ -88,8 +93,8 @@ def project(
     more : int
         How many labels to add to the last number.
     wobble : float, optional
-        The standard deviation of an accuracy that is not due to the number of labels. By default it
-        is estimated from the curve.
+        By how much an accuracy usually varies for other reasons than the number of labels. By
+        default it is estimated from the curve, as one of `WOBBLES`.
     checks : tuple of int, optional
         Wrong predictions of the present model, and items that it was measured on, if the accuracies
         are of other items than the ones of interest. The curve then says by what share the error
@@ -147,8 +152,9 @@ def _relative_reductions(
     n: np.ndarray, errors: np.ndarray, more: int, wobble: float | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return by what share the error falls with each curve of the grid, and its weight."""
-    first = max(float(errors.max()), USUAL_WOBBLE)
-    floors = np.linspace(0.0, 1.0, FLOORS) * (float(errors[-1]) + USUAL_WOBBLE)
+    first = max(float(errors.max()), MIN_ERROR)
+    last = float(errors[-1])
+    floors = np.append(np.linspace(0.0, last, FLOORS - 1), last + MIN_ERROR)
     scales = np.linspace(0.0, 1.5, SCALES) * first
     grids = np.meshgrid(floors, scales, OFFSETS, EXPONENTS, indexing="ij")
     c, k = grids[0].ravel(), grids[1].ravel()
@@ -159,21 +165,21 @@ def _relative_reductions(
         powers = shifted[:, :, None] ** -EXPONENTS
         return np.asarray(c + k * np.tile(powers.reshape(len(labels), -1), FLOORS * SCALES))
 
-    squares = ((errors[:, None] - curve(n)) ** 2).sum(axis=0)
+    wobbles = WOBBLES if wobble is None else (max(wobble, 1e-4),)
+    residuals = errors[:, None] - curve(n)
+    each = [_log_likelihood(residuals, n / n[-1], scale) for scale in wobbles]
+    likelihood = np.logaddexp.reduce(each)
+    weights = np.exp(likelihood - likelihood.max())
     now, then = curve(np.array([n[-1], n[-1] + more]))
     reductions = (now - then) / np.maximum(now, np.finfo(float).tiny)
-    weights = _likelihood(squares, n.size, wobble)
-    likely = weights > MIN_WEIGHT * weights.max()
+    likely = weights > MIN_WEIGHT
     return reductions[likely], weights[likely]
 
 
-def _likelihood(squares: np.ndarray, points: int, wobble: float | None) -> np.ndarray:
-    """Return the likelihood of curves by their sums of squared residuals, up to a factor."""
-    if wobble is not None:
-        return np.exp(-(squares - squares.min()) / (2 * max(wobble, 1e-4) ** 2))
-    # The unknown variance is integrated out, with the usual wobble as a guess beforehand.
-    total = squares + WOBBLE_POINTS * USUAL_WOBBLE**2
-    return np.asarray((total / total.min()) ** (-(points + WOBBLE_POINTS) / 2))
+def _log_likelihood(residuals: np.ndarray, shares: np.ndarray, scale: float) -> np.ndarray:
+    """Return the log likelihood of curves up to a constant; each point counts for its share."""
+    densities = np.log(scale) + (FREEDOM + 1) / 2 * np.log1p((residuals / scale) ** 2 / FREEDOM)
+    return -(shares @ densities)
 
 
 def _levels(error: float, checks: tuple[int, int] | None) -> np.ndarray:

@@ -18,7 +18,7 @@ NO_ACCESS = "a server that refuses the user or the password"
 NO_DATABASE = "a server without that database"
 OVERLOADED = "a server without room for another connection or statement"
 STOPPING = "a server that is starting or stopping"
-DISK_FULL = "no room left on the disk"
+DISK_FULL = "one whose disk is full"
 READ_ONLY = "one that can only be read"
 TOO_SLOW = "a statement or transaction that took too long"
 

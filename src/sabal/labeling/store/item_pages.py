@@ -21,13 +21,13 @@ from sabal.labeling.store.schema import (
     item_details,
     items,
     leases,
-    rounds,
+    predictions,
 )
 from sabal.labeling.store.store_base import StoreBase
 
 SHOWN = ("all", "labeled", "unlabeled", "skipped", "disputed", "decided", "model")
 """Which items: `disputed` ones have different labels and no decision; `model` ones have another
-label than the model predicted when they were chosen."""
+label than the latest model predicts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,22 +139,22 @@ class ItemPageStore(StoreBase):
 
 _Conditions = Callable[[sa.FromClause], list[sa.ColumnElement[bool]]]
 _JOINED = items.outerjoin(batch_items, batch_items.c.item_id == items.c.id).outerjoin(
-    rounds, rounds.c.number == batch_items.c.round
+    predictions, predictions.c.item_id == items.c.id
 )
 
 
 def _review_items(
     connection: sa.Connection, conditions: Sequence[sa.ColumnElement[bool]], first: int, count: int
 ) -> list[ReviewItem]:
-    b, i = batch_items, items
+    b, i, p = batch_items.c, items.c, predictions.c
     query = (
         sa.select(
-            i.c.id, i.c.key, i.c.kind, i.c.content, b.c.round, b.c.rank, b.c.role, b.c.why,
-            rounds.c.chosen_at,
+            i.id, i.key, i.kind, i.content, b.round, b.rank, b.role,
+            p.label, p.probability, p.predicted_at,
         )
         .select_from(_JOINED)
         .where(*conditions)
-        .order_by(i.c.id)
+        .order_by(i.id)
         .offset(first)
         .limit(count)
     )  # fmt: skip
@@ -237,10 +237,10 @@ def _present_label(given: sa.FromClause, names: ClassHistory) -> sa.ColumnElemen
 
 
 def _present_guess(names: ClassHistory) -> sa.ColumnElement[Any]:
-    """Return what the class that the model predicted for an item is called now."""
-    guess = batch_items.c.why["guess"]["label"].as_string()
+    """Return what the class that the latest model predicts for an item is called now."""
     ends = [each.recorded_at for each in names.changes]
-    return _present(guess, rounds.c.chosen_at, ends, names, names.present_name_since)
+    p = predictions.c
+    return _present(p.label, p.predicted_at, ends, names, names.present_name_since)
 
 
 def _present(
@@ -277,9 +277,10 @@ def _votes(
 
 def _review_item(row: Any, votes: Iterable[Vote], names: ClassHistory) -> ReviewItem:
     given = tuple(votes)
-    guess = (row.why or {}).get("guess") if given else None
-    if guess is not None:
-        guess = {**guess, "label": names.present_name_since(guess["label"], row.chosen_at)}
+    guess = None
+    if given and row.label is not None:
+        label = names.present_name_since(row.label, row.predicted_at)
+        guess = {"label": label, "probability": row.probability}
     return ReviewItem(
         item=row.key,
         kind=row.kind,

@@ -39,6 +39,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     Migration(5, "assessments of models", _create(schema.assessments)),
     Migration(6, "other columns of items", _create(schema.item_details)),
     Migration(7, "claims of tasks", _create(schema.task_claims)),
+    Migration(8, "predictions of the latest model", _create(schema.predictions)),
 )  # fmt: skip
 
 

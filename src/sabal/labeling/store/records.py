@@ -397,8 +397,8 @@ class ImportReport:
 class ReviewItem:
     """An item for somebody who reviews; `round` and `rank` are None unless it is in a batch.
 
-    `label` is the decided one or that of the majority. `guess` is what the model predicted when
-    the item was chosen; it is None until somebody has answered.
+    `label` is the decided one or that of the majority. `guess` is what the latest model predicts;
+    it is None until somebody has answered.
     """
 
     item: str

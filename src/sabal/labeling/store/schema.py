@@ -1,4 +1,4 @@
-"""The tables. Rows are only ever added, except for leases, claims and the end of a training."""
+"""The tables. Rows are only added, but for leases, claims, predictions and ends of trainings."""
 
 from __future__ import annotations
 
@@ -198,6 +198,18 @@ item_details = sa.Table(
     # The other columns of an item's source, by name; people may look at them.
     sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
     sa.Column("content", sa.JSON, nullable=False),
+)
+
+predictions = sa.Table(
+    "predictions",
+    metadata,
+    # What the latest model says of the items that are in a batch or have labels.
+    sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), primary_key=True),
+    sa.Column("training_id", sa.Integer, sa.ForeignKey("trainings.id"), nullable=False),
+    sa.Column("label", sa.Text, nullable=False),
+    sa.Column("probability", sa.Float, nullable=False),
+    # The classes have the names of this time.
+    sa.Column("predicted_at", sa.Text, nullable=False),
 )
 
 task_claims = sa.Table(

@@ -12,6 +12,7 @@ from sabal.labeling.store import schema
 from sabal.labeling.store.records import Assessment, CurvePoint, TrainingRecord
 from sabal.labeling.store.store_base import StoreBase
 
+ROWS_PER_WRITE = 500  # so that an answer never waits long
 STATES = ("idle", "features", "training", "choosing", "waiting", "failed")
 
 
@@ -57,6 +58,33 @@ class TrainingStore(StoreBase):
             ]
             if rows:
                 connection.execute(schema.metrics.insert(), rows)
+
+    def unpredicted_rows(self, training_id: int) -> list[int]:
+        """Return the rows of items in batches that the model of a training has not predicted."""
+        b, p = schema.batch_items.c, schema.predictions.c
+        predicted = sa.exists().where(p.item_id == b.item_id, p.training_id == training_id)
+        query = sa.select(b.item_id).where(~predicted).order_by(b.item_id)
+        with self.database.read() as connection:
+            return list(connection.scalars(query))
+
+    def set_predictions(
+        self, training_id: int, time: str, predicted: Mapping[int, tuple[str, float]]
+    ) -> None:
+        """Replace what is predicted for some rows: classes, as they are called at `time`."""
+        p, rows = schema.predictions, sorted(predicted)
+        for start in range(0, len(rows), ROWS_PER_WRITE):
+            some = rows[start : start + ROWS_PER_WRITE]
+            with self.database.write() as connection:
+                connection.execute(p.delete().where(p.c.item_id.in_(some)))
+                values = {"training_id": training_id, "predicted_at": time}
+                connection.execute(
+                    p.insert(),
+                    [
+                        {**values, "item_id": row, "label": label, "probability": probability}
+                        for row in some
+                        for label, probability in [predicted[row]]
+                    ],
+                )
 
     def trainings(self) -> list[TrainingRecord]:
         """Return all trainings in order."""

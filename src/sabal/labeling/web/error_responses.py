@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,11 +23,12 @@ class NotAllowedError(SabalError):
 
 METHOD_NOT_ALLOWED = 405
 
+UNAVAILABLE = 503
 STATUS: tuple[tuple[type[SabalError], int], ...] = (
     (NotAllowedError, 403),
     (UnknownClassError, 422),  # the address exists, but the content is not valid
     (UnknownNameError, 404),
-    (FileError, 503),  # the database: the client keeps the answer and tries again
+    (FileError, UNAVAILABLE),  # the database: the client keeps the answer and tries again
     (MissingPackageError, 409),
     (SabalError, 400),
 )
@@ -65,6 +67,9 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(SabalError)
     def known(request: Request, error: SabalError) -> Response:
         status = next(code for kind, code in STATUS if isinstance(error, kind))
+        if status == UNAVAILABLE:
+            # People in front of the page cannot help it; whoever runs the app can.
+            logging.getLogger(__name__).error("sabal: %s", error)
         return error_response(status, error.expected, error.got, error.fix)
 
     @app.exception_handler(RequestValidationError)

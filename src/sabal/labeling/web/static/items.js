@@ -42,9 +42,16 @@ async function open(id) {
   at("item-details").hidden = !Object.keys(details).length;
   at("item-events").replaceChildren(...history.map(event));
   at("item-history").hidden = !history.length;
-  classes.draw({ answer: { label: item.label } });
+  classes.draw({ answer: { label: disputed(item) ? null : item.label } });
   warn("");
   if (!dialog.open) dialog.showModal();
+  at("item-look").focus(); // Space scrolls the text; on a button it would close, or label
+}
+
+/** People disagree, and nobody has decided: no class is marked, which would sway the decision. */
+function disputed({ votes }) {
+  const labels = new Set(votes.map((vote) => vote.label).filter((label) => label !== null));
+  return labels.size > 1 && !votes.some((vote) => vote.decides);
 }
 
 function words(item) {

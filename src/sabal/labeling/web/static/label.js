@@ -31,7 +31,7 @@ const grid = new Grid(at("grid"), (id) => {
 });
 const bulk = new Bulk(labelSimilar);
 const reader = new Reader(at("one"), at("more"));
-const progress = new Progress(statusCame, () => !outbox.size);
+const progress = new Progress(statusCame, () => outbox.size);
 let annotator = knownName();
 let view = localStorage.getItem("sabal:view") === "grid" ? "grid" : "one";
 let shownAt = performance.now();

@@ -17,19 +17,19 @@ const BUSY = ["features", "training", "choosing"];
 export class Progress {
   status = null;
   #changed;
-  #settled;
+  #unsent;
   #since = 0;
   #news = "";
   #timer = null;
   #asking = false;
 
   /**
-   * changed: called with the new status, the one before, and whether `settled` was true when the
-   * question was asked; gives the pause until the next one.
+   * changed: called with the new status, the one before, and whether every answer was stored when
+   * the question was asked; gives the pause until the next one. unsent: says how many were not.
    */
-  constructor(changed, settled) {
+  constructor(changed, unsent) {
     this.#changed = changed;
-    this.#settled = settled;
+    this.#unsent = unsent;
     onTrouble(() => this.draw());
     document.addEventListener("visibilitychange", () => this.again(0));
   }
@@ -54,8 +54,9 @@ export class Progress {
     if (document.hidden || this.#asking) return;
     this.#asking = true;
     const before = this.status;
-    const counted = this.#since;
-    let settled = this.#settled();
+    const unsent = this.#unsent();
+    const counted = Math.sign(this.#since) * Math.max(0, Math.abs(this.#since) - unsent);
+    let settled = !unsent;
     try {
       this.status = await get("/api/status");
       this.#since -= counted;
@@ -86,11 +87,14 @@ export class Progress {
     const { status } = this;
     if (!status) return;
     const { size, answered } = status.batch;
-    const done = Math.max(0, Math.min(size, answered + this.#since));
+    // Where several people answer every item, one more answer need not complete an item.
+    const since = status.overlap > 1 ? 0 : this.#since;
+    const done = Math.max(0, Math.min(size, answered + since));
     const older = status.remaining - (size - answered);
+    const rest = [older > 0 && `${older} older open`, status.partly > 0 && `${status.partly} partly answered`];
     put("batch-number", status.round === null ? "" : String(status.round + 1));
     bar("batch-bar", done, size);
-    put("batch-text", `${done} of ${size}${older > 0 ? ` · ${older} older open` : ""}`);
+    put("batch-text", [`${done} of ${size}`, ...rest.filter(Boolean)].join(" · "));
     bar("budget-bar", status.labeled, status.budget);
     put("budget-text", `${status.labeled} of ${status.budget}`);
     const pill = document.getElementById("training");
