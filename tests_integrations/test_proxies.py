@@ -213,7 +213,7 @@ def test_a_person_labels_through_it_while_the_app_restarts(site, lea, page):
     # The web server answers for the app that is away: the page keeps what is answered meanwhile.
     assert site.ask()[0] == 502
     page.keyboard.press("2")
-    page.wait_for_selector("#saved[data-state]:not([data-state=saved])")
+    page.wait_for_selector("#trouble:has-text('The web server does not reach the app')")
     with site.serving():
         all_saved(page)
         assert labels(site) == [*[("a", "Lea")] * 9, ("b", "Lea")]
@@ -252,7 +252,9 @@ def test_bodies_are_limited(site, lea):
     post = {"method": "POST", "path": "/api/undo", "Content_Type": "application/json"}
     with site.serving():
         assert site.ask(**post, **token, body=b" " * (MAX_BODY - 10))[0] == 422
-        assert site.ask(**post, **token, body=b" " * (MAX_BODY + 10))[0] == 413
+        # The app refuses before it has read everything, and Caddy may find the connection closed.
+        refusals = (413,) if site.proxy == "nginx" else (413, 502)
+        assert site.ask(**post, **token, body=b" " * (MAX_BODY + 10))[0] in refusals
 
 
 def test_http_leads_to_https(site):

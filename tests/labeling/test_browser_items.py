@@ -105,6 +105,8 @@ def test_the_lead_decides_disagreements_one_by_one(news, visit):
         page.wait_for_selector(f"#item-title:has-text('{item}')")
         assert "ada: sport · bob: food" in page.inner_text("#item-said")
         assert page.locator("#item-dialog [aria-pressed=true]").count() == 0  # nothing sways
+        page.keyboard.press("Space")  # scrolls, and neither closes nor labels
+        assert page.is_visible("#item-dialog")
         page.keyboard.press("3")
     page.wait_for_selector("#item-dialog", state="hidden")
     page.wait_for_selector(".count:has-text('0 items')")

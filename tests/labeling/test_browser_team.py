@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from browsing import all_saved, fits, shown, violations
 from sabal.cli import app as command
 from sabal.labeling.project import Project
+from waiting import until
 
 CLASSES = ("sport", "money", "food")
 TEXTS = {
@@ -153,6 +154,13 @@ def test_the_life_of_a_project(tmp_path, open_room, visit):
     bob.wait_for_selector("#item-history:has-text('History')")
     while bob.locator("#item-events li").count() < 2:
         bob.wait_for_timeout(50)
+
+    # Two people differ on an item that nobody decided: the model disagrees with one of them.
+    def disagrees():
+        lead.goto(room.address + "items?shown=model")
+        return lead.locator(f".tile[data-id='{both[1]}']").count() == 1
+
+    until(disagrees)
 
     # The model has learned meanwhile, and predicts; everything is in the export.
     lead.goto(room.address + "dashboard")

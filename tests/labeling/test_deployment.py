@@ -8,6 +8,7 @@ import warnings
 import pytest
 from PIL import Image
 
+from browsing import all_saved, shown
 from sabal.errors import FileError, InputError
 from sabal.labeling.project import Project
 from sabal.labeling.web import create_app
@@ -51,6 +52,23 @@ def test_a_proxy_may_pass_the_public_host_on_or_its_own(project):
     assert refused.status_code == 400
     cookie = client.get(f"/login?token={TOKEN}", follow_redirects=False).headers["set-cookie"]
     assert "secure" in cookie.lower()
+
+
+@pytest.mark.parametrize("status", [404, 502, 503])
+def test_what_a_web_server_says_instead_of_the_app_is_taken_as_that(room, visit, digits, status):
+    page = visit(room)
+    shown(page)
+    page.wait_for_load_state("networkidle")
+    sorry = {"status": status, "content_type": "text/html", "body": "<h1>Sorry</h1>"}
+    page.route("**/api/**", lambda route: route.fulfill(**sorry))
+    item = shown(page)
+    page.keyboard.press(digits[1][item])
+    page.wait_for_selector("#trouble:has-text('The web server does not reach the app')")
+    assert "1 answer is kept in this browser" in page.inner_text("#trouble")
+    page.unroute("**/api/**")
+    all_saved(page)
+    assert room.labels() == [(item, digits[1][item], "ada")]
+    page.trouble[:] = [each for each in page.trouble if f"status of {status}" not in each]
 
 
 @pytest.mark.parametrize(

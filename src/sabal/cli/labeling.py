@@ -24,6 +24,7 @@ STEPS = {
     "features": "computing features",
     "train": "trained",
     "choose": "chose the next batch",
+    "predict": "predicted the labels of all batches",
     "assess": "estimated what more labels would bring",
 }
 """How the steps of the engine are reported."""

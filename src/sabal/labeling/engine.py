@@ -241,6 +241,7 @@ class Engine:
             return None
         current = trainings[-1].id, self.store.classes
         if self._assessing != current:
+            self.store.set_state("waiting")
             self._assessing, self._assessed = current, None
             self._stages = self._assessments(trainings)
         found = next(self._stages, None)

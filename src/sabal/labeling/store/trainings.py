@@ -62,8 +62,8 @@ class TrainingStore(StoreBase):
     def unpredicted_rows(self, training_id: int) -> list[int]:
         """Return the rows of items in batches that the model of a training has not predicted."""
         b, p = schema.batch_items.c, schema.predictions.c
-        predicted = sa.select(p.item_id).where(p.training_id == training_id)
-        query = sa.select(b.item_id).where(b.item_id.not_in(predicted)).order_by(b.item_id)
+        predicted = sa.exists().where(p.item_id == b.item_id, p.training_id == training_id)
+        query = sa.select(b.item_id).where(~predicted).order_by(b.item_id)
         with self.database.read() as connection:
             return list(connection.scalars(query))
 

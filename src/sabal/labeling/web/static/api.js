@@ -8,7 +8,9 @@ export class Refused extends Error {
     super(problem ? `Expected ${problem.expected}; got ${problem.got}; ${problem.fix}` : `Error ${status}`);
     this.status = status;
     this.got = problem?.got ?? "";
-    this.final = status >= 400 && status < 500 && ![401, 408, 425, 429].includes(status);
+    // Without a reason it is a web server in front of the app that says so.
+    this.byApp = Boolean(problem);
+    this.final = this.byApp && status >= 400 && status < 500 && ![401, 408, 425, 429].includes(status);
   }
 }
 

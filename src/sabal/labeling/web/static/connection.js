@@ -25,12 +25,17 @@ export function lost() {
 /** A request was answered; `refused` is the error, and `stores` tells requests that write. */
 export function answered(refused, stores) {
   if (refused?.status === 401) set(SIGNED_OUT);
+  else if (refused && !refused.byApp && refused.status !== 500) set(AWAY);
   else if (refused?.status === 503) set(unstored(refused.got));
   else if (refused?.status >= 500) set(FAILING);
   // Reading may work where storing does not: only a request that stores shows that it works again.
   else if (stores || trouble?.title === "Connection lost") set(null);
 }
 
+const AWAY = {
+  title: "Connection lost",
+  text: "The web server does not reach the app, which was stopped or is being started.",
+};
 const SIGNED_OUT = {
   title: "Signed out",
   text: "The server wants its token again: open the link that you were given.",

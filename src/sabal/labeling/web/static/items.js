@@ -45,6 +45,7 @@ async function open(id) {
   classes.draw({ answer: { label: disputed(item) ? null : item.label } });
   warn("");
   if (!dialog.open) dialog.showModal();
+  at("item-look").focus(); // Space scrolls the text; on a button it would close, or label
 }
 
 /** People disagree, and nobody has decided: no class is marked, which would sway the decision. */
