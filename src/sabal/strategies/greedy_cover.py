@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat.numpy import vecdot
+from array_api_compat.numpy import vecdot  # type: ignore[attr-defined]  # not before NumPy 2
 
 from sabal.core.arrays import (
     CACHE_BYTES,

@@ -74,7 +74,7 @@ class TypiClust(Strategy):
         for c in np.unique(cluster_B):
             turns = np.flatnonzero(cluster_B == c)
             members = np.flatnonzero(cluster_M == c)
-            in_pool = np.count_nonzero(members < n)
+            in_pool = int(np.count_nonzero(members < n))
             best, typicality = self._most_typical(points_MD[members], in_pool, turns.size, rng)
             chosen_B[turns], scores_B[turns] = members[best], typicality
         with np.errstate(over="ignore"):
