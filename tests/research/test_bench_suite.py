@@ -437,3 +437,44 @@ def test_the_help_says_that_an_interrupted_run_goes_on(monkeypatch, capsys):
     text = " ".join(capsys.readouterr().out.split())
     assert "interrupted continues when it is started again" in text
     assert "strategies" in text
+
+
+# -- a page that is filled from results ----------------------------------------------------------
+
+
+def on_disk(method, n, seconds):
+    facts = {"selecting_seconds": seconds / 2, "highest_bytes": 5 * 10**8, "passes": 1}
+    facts["input_bytes"] = 336 * n
+    return made_row("disk", method, DISK.shape(n), seconds=seconds, facts=facts)
+
+
+def test_the_page_on_scale_is_filled_from_the_results(tmp_path, monkeypatch, capsys):
+    rows = [on_disk(m, n, 2.0 + n / 1000) for m in ("sabal", "sabal-greedy") for n in (2000, 4000)]
+    results, page = tmp_path / "suite.json", tmp_path / "scale.md"
+    results.write_text(
+        json.dumps({"rows": [row.as_dict() for row in rows], "machine": {"cores": 2}})
+    )
+    page.write_text("before\n<!-- bench: billion -->\nold\n<!-- end of bench: billion -->\nafter\n")
+    arguments = ("bench", "fill", page, "--results", results)
+    assert call(*arguments, monkeypatch=monkeypatch) == 0
+    assert "billion" in capsys.readouterr().out
+    text = page.read_text()
+    assert "old" not in text
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    # 1 ms a row and 2 s: 277.8 h for a billion, and a 32nd of it for 32 workers.
+    assert "1e+03 microseconds a row and 2 s" in text
+    assert "| a billion rows on 2 cores | 277 h 46 min | 277 h 46 min |" in text
+    assert "| on 32 such workers | 8 h 40 min | 8 h 40 min |" in text
+    assert "| the pool (float32) | 336 GB | 336 GB |" in text
+
+
+def test_results_without_a_pool_on_disk_fill_nothing(tmp_path, monkeypatch, capsys):
+    results, page = tmp_path / "suite.json", tmp_path / "scale.md"
+    page.write_text("<!-- bench: disk -->\n<!-- end of bench: disk -->\n")
+    for text in ("", '{"rows": [], "machine": {}}'):
+        results.write_text(text)
+        arguments = ("bench", "fill", page, "--results", results)
+        assert call(*arguments, monkeypatch=monkeypatch) == 2
+        assert "run the" in capsys.readouterr().err
+    assert page.read_text().count("\n") == 2

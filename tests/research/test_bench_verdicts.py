@@ -152,6 +152,12 @@ def test_memory_is_judged_beside_the_inputs(peak, answer):
     assert answers(rows, "sabal-iht: memory") == [(answer, f"{peak / 10:.1f} %")]
 
 
+@pytest.mark.parametrize(("peak", "answer"), [(384_000_000, "met"), (384_000_001, "not met")])
+def test_the_default_may_keep_its_kernel(peak, answer):
+    rows = [replace(measured("sabal"), peak_bytes=peak)]
+    assert answers(rows, "sabal: memory") == [(answer, f"{peak / 10:.1f} %")]
+
+
 @pytest.mark.parametrize(("seconds", "answer"), [(2.0, "met"), (2.1, "not met")])
 def test_the_default_is_judged_beside_one_kernel_matrix(seconds, answer):
     (shape,) = TINY.kernel

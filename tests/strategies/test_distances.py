@@ -276,11 +276,12 @@ def test_typiclust_in_large_clusters_looks_at_a_sample(monkeypatch):
     features, _ = blobs(np.random.default_rng(0), 300, 4, 2)
     with pytest.warns(sabal.SabalWarning, match="random sample"):
         choose(TypiClust(), 2, features=features)
-    ours = TypiClust()._typicality(features, np.random.default_rng(5))
-    sample = np.random.default_rng(5).choice(300, size=60, replace=False).tolist()
-    for i in range(300):
+    sample = np.sort(np.random.default_rng(5).choice(300, size=60, replace=False))
+    items, typicality = TypiClust()._most_typical(features, sample, 300, 300)
+    assert sorted(items) == list(range(300))
+    for i, ours in zip(items, typicality, strict=True):
         points = [features[i], *(features[j] for j in sample if j != i)]
-        assert ours[i] == pytest.approx(twin.typicality(points, 0, 20), rel=1e-6)
+        assert ours == pytest.approx(twin.typicality(points, 0, 20), rel=1e-6)
 
 
 def test_cluster_margin_is_round_robin_over_average_linkage(library, dtype):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
+import sabal
 from sabal.core.arrays import top_k
 from sabal.strategies import typiclust
 from sabal.strategies.typiclust import TypiClust
@@ -32,7 +34,7 @@ def test_the_most_typical_items_are_those_of_all_distances(seed, width, single, 
     if copies:
         points[10:20] = points[:10]
     points = points.astype(np.float32 if single else np.float64)
-    found, typicality = TypiClust(neighbours=5)._most_typical(points, 50, 4, rng)
+    found, typicality = TypiClust(neighbours=5)._most_typical(points, np.arange(60), 50, 4)
     _, expected = plain(points, 50, 4, np.arange(60), 5)
     # The order of equal items depends on rounding, their typicality does not.
     np.testing.assert_allclose(typicality, expected, rtol=1e-3 if single else 1e-6)
@@ -46,9 +48,9 @@ def test_neighbours_in_large_clusters_are_sampled(seed, monkeypatch):
     monkeypatch.setattr(typiclust, "BLOCK_BYTES", 1_000)
     points = np.random.default_rng(seed).normal(size=(80, 6))
     known = np.sort(np.random.default_rng(seed).choice(80, size=30, replace=False))
-    found, typicality = TypiClust(neighbours=4)._most_typical(
-        points, 80, 5, np.random.default_rng(seed)
-    )
+    sampled = typiclust._neighbour_candidates(80, np.random.default_rng(seed))
+    np.testing.assert_array_equal(sampled, known)
+    found, typicality = TypiClust(neighbours=4)._most_typical(points, known, 80, 5)
     best, expected = plain(points, 80, 5, known, 4)
     np.testing.assert_array_equal(found, best)
     np.testing.assert_allclose(typicality, expected, rtol=1e-9)
@@ -58,3 +60,14 @@ def test_few_items_need_exact_distances():
     points = np.random.default_rng(0).normal(size=(2_000, 32))
     able = typiclust._possibly_most_typical(points, np.arange(2_000), 20, 2_000, 1)
     assert able.size < 20
+
+
+def test_the_batch_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(typiclust, "NEIGHBOUR_ITEMS", 30)
+    features = np.random.default_rng(0).normal(size=(400, 5))
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count):
+            found.append(sabal.select(8, features=features, strategy="typiclust", random_state=0))
+    np.testing.assert_array_equal(found[0].indices, found[1].indices)
+    np.testing.assert_array_equal(found[0].scores, found[1].scores)

@@ -63,8 +63,8 @@ def open_pool(
             "pass engine='ray', or leave them out",
         )
     # The contents are not kept: they would hold arrays that the pool releases.
-    pool = read_contents(source, memory=memory, scratch=scratch, columns=columns, loss=loss).pool
-    yield pool.with_labeled(labeled_features).check()
+    read = read_contents(source, memory=memory, scratch=scratch, columns=columns, loss=loss).pool
+    yield read.with_labeled(labeled_features).check()
 
 
 def read_contents(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import warnings as python_warnings
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sabal.core.arrays import Array, power_of_two, to_numpy, within_reach
 from sabal.strategies.seeding import SquaredDistanceSampling
 
+ONE_THREAD = 2**28  # up to so many products, threads that wait for each other cost more than help
 FEW_CLUSTERS = 50  # the maximum number of clusters for full k-means; mini-batches are used for more
 
 
@@ -59,7 +61,8 @@ def k_means(
     else:
         model = MiniBatchKMeans(n_init=1, batch_size=5000, **options)
     cluster_M = np.empty(order_M.size, dtype=np.int64)
-    with python_warnings.catch_warnings():
+    threads = 1 if points_MD.size * clusters <= ONE_THREAD else None
+    with python_warnings.catch_warnings(), threadpool_limits(threads):
         # With fewer distinct points than clusters some stay empty, which callers handle.
         python_warnings.simplefilter("ignore", ConvergenceWarning)
         cluster_M[order_M] = model.fit(sorted_MD).labels_

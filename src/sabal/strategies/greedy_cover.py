@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from array_api_compat.numpy import vecdot
+from array_api_compat.numpy import vecdot  # type: ignore[attr-defined]  # not before NumPy 2
 
 from sabal.core.arrays import (
     CACHE_BYTES,
@@ -28,7 +28,7 @@ from sabal.core.memory import SHARE
 from sabal.core.threads import in_threads
 from sabal.pools.pool import Pool
 
-TOGETHER = 32  # the maximum number of gains computed at a time, where rows are kept whole
+TOGETHER = 64  # the maximum number of gains computed at a time, where rows are kept whole
 BLOCK = 256  # the number of kernel rows computed at a time
 MIN_BLOCK = 32  # the same if memory is short
 ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
@@ -153,7 +153,8 @@ class WholeRows:
         if j not in indices:
             # More points than these have the largest bound.
             indices[0] = j
-        return indices, gains_of(self._kept_MM[indices], mass_M, covered_M)
+        rows_KM = self._kept_MM[indices]
+        return indices, gains_of(rows_KM, mass_M, covered_M, out=rows_KM)
 
 
 class ReducedRows:
@@ -229,9 +230,14 @@ def _reduced(row: Row, covered_M: np.ndarray) -> Row:
     return near[above], kernel[above]
 
 
-def gains_of(rows_KM: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray) -> np.ndarray:
-    """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel."""
-    above = rows_KM - covered_M
+def gains_of(
+    rows_KM: np.ndarray,
+    mass_M: np.ndarray,
+    covered_M: np.ndarray,
+    out: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel; `out` is space to work in."""
+    above = np.subtract(rows_KM, covered_M, out=out)
     # Row by row: BLAS threads that wait for each other take long on a busy machine.
     return vecdot(np.maximum(above, 0.0, out=above), mass_M)
 

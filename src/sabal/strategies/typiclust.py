@@ -9,6 +9,7 @@ import numpy as np
 
 from sabal.core.arrays import row_chunks, row_norms_squared, top_k
 from sabal.core.checks import check_whole
+from sabal.core.threads import in_threads
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
@@ -71,12 +72,18 @@ class TypiClust(Strategy):
         cluster_B = cluster_M[np.lexsort(keys)[:budget]]
 
         chosen_B, scores_B = np.empty(budget, dtype=np.int64), np.empty(budget)
-        for c in np.unique(cluster_B):
+        used = np.unique(cluster_B)
+        # Drawn in order, as the clusters are searched in any order.
+        known = {c: _neighbour_candidates(int(size_C[c]), rng) for c in used}
+
+        def search(c: int) -> None:
             turns = np.flatnonzero(cluster_B == c)
             members = np.flatnonzero(cluster_M == c)
-            in_pool = np.count_nonzero(members < n)
-            best, typicality = self._most_typical(points_MD[members], in_pool, turns.size, rng)
+            in_pool = int(np.count_nonzero(members < n))
+            best, typicality = self._most_typical(points_MD[members], known[c], in_pool, turns.size)
             chosen_B[turns], scores_B[turns] = members[best], typicality
+
+        in_threads(search, used.tolist())
         with np.errstate(over="ignore"):
             # Distances among subnormal numbers have no finite reciprocal.
             scores_B = np.minimum(scores_B / unit, np.finfo(np.float64).max)
@@ -102,20 +109,17 @@ class TypiClust(Strategy):
         )
 
     def _most_typical(
-        self, points_MD: np.ndarray, in_pool: int, count: int, rng: np.random.Generator
+        self, points_MD: np.ndarray, known: np.ndarray, in_pool: int, count: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the `count` most typical of the first `in_pool` points, and their typicality.
 
-        This is 1 / mean distance to the nearest neighbours (eq. 1); 0 for a single item.
+        This is 1 / mean distance to the nearest neighbours (eq. 1); 0 for a single item. Neighbours
+        are searched among the points `known`.
         """
         from sklearn.neighbors import NearestNeighbors
 
-        m = len(points_MD)
-        if m == 1:
+        if len(points_MD) == 1:
             return np.zeros(1, dtype=np.int64), np.zeros(1)
-        known = np.arange(m)
-        if m > NEIGHBOUR_ITEMS:
-            known = np.sort(rng.choice(m, size=NEIGHBOUR_ITEMS, replace=False))
         k = min(self.neighbours, known.size - 1)
         able = _possibly_most_typical(points_MD, known, k, in_pool, count)
         nearest = NearestNeighbors(n_neighbors=k + 1).fit(points_MD[known])
@@ -127,6 +131,13 @@ class TypiClust(Strategy):
         typicality_A = 1.0 / np.maximum(total_A / k, NO_DISTANCE)
         best = top_k(typicality_A, count)
         return able[best], typicality_A[best]
+
+
+def _neighbour_candidates(size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return the members of a cluster of this size among which neighbours are searched."""
+    if size <= NEIGHBOUR_ITEMS:
+        return np.arange(size)
+    return np.sort(rng.choice(size, size=NEIGHBOUR_ITEMS, replace=False))
 
 
 def _possibly_most_typical(

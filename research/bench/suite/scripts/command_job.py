@@ -25,7 +25,7 @@ def prepare(
     kind: str, inputs: Mapping[str, np.ndarray]
 ) -> Callable[[int, int], tuple[np.ndarray, str, dict[str, Any]]]:
     """Write the pool in a format; return a function that selects from it by the command."""
-    arrays = {name: inputs[name] for name in NAMES}
+    arrays: dict[str, Any] = {name: inputs[name] for name in NAMES}
     folder = tempfile.TemporaryDirectory(prefix="sabal-bench-")
     pool = written(arrays, Path(folder.name), kind)
     size = methods.bytes_of(arrays, NAMES)
@@ -52,7 +52,7 @@ def prepare(
     return run
 
 
-def written(arrays: Mapping[str, np.ndarray], folder: Path, kind: str) -> Path:
+def written(arrays: Mapping[str, Any], folder: Path, kind: str) -> Path:
     """Write a pool in a format; return its path."""
     if kind == "npz":
         np.savez(folder / "pool.npz", **arrays)

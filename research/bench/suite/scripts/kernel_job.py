@@ -28,8 +28,10 @@ def prepare(
     labeled: int, inputs: Mapping[str, np.ndarray]
 ) -> Callable[[int, int], tuple[np.ndarray, str, dict[str, Any]]]:
     """Return a function that measures a selection with so many labelled items, and the others."""
-    arrays = {name: inputs[name] for name in ("features", "probs")}
-    known = {"labeled_features": inputs["labeled_features"][:labeled]} if labeled else {}
+    arrays: dict[str, Any] = {name: inputs[name] for name in ("features", "probs")}
+    known: dict[str, Any] = (
+        {"labeled_features": inputs["labeled_features"][:labeled]} if labeled else {}
+    )
     features_ND = arrays["features"]
 
     def run(budget: int, seed: int) -> tuple[np.ndarray, str, dict[str, Any]]:

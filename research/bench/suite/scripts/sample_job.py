@@ -20,7 +20,7 @@ def prepare(
     inputs: Mapping[str, np.ndarray],
 ) -> Callable[[int, int], tuple[np.ndarray, str, dict[str, Any]]]:
     """Return a function that selects from a sample and from all items."""
-    arrays = {name: inputs[name] for name in ("features", "probs")}
+    arrays: dict[str, Any] = {name: inputs[name] for name in ("features", "probs")}
 
     def run(budget: int, seed: int) -> tuple[np.ndarray, str, dict[str, Any]]:
         found = [select(budget, random_state=seed + k, share=1.0, **arrays) for k in range(SEEDS)]
