@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import sabal
 from sabal.core.threads import in_threads
 from sabal.strategies import greedy_cover
 from sabal.strategies.greedy_cover import Kernel, WholeRows
@@ -51,3 +52,23 @@ def test_the_kernel_does_not_depend_on_the_number_of_threads(monkeypatch):
         with threadpool_limits(count, user_api="blas"):
             kept.append(WholeRows(Kernel(points))._kept_MM)
     np.testing.assert_array_equal(*kept)
+
+
+def test_kcenter_does_not_depend_on_the_number_of_threads():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(9_000, 24)).astype(np.float32)
+    labeled = rng.normal(size=(30, 24)).astype(np.float32)
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count):
+            found.append(
+                sabal.select(
+                    20,
+                    strategy="kcenter",
+                    features=features,
+                    labeled_features=labeled,
+                    random_state=0,
+                )
+            )
+    np.testing.assert_array_equal(found[0].indices, found[1].indices)
+    np.testing.assert_array_equal(found[0].scores, found[1].scores)

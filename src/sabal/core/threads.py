@@ -25,7 +25,7 @@ def limit_threads(count: int) -> None:
     threadpool_limits(count)
 
 
-def in_threads(work: Callable[[Piece], None], pieces: Sequence[Piece]) -> None:
+def in_threads(work: Callable[[Piece], object], pieces: Sequence[Piece]) -> None:
     """Do the work on every piece, in as many threads as BLAS has, with one BLAS thread in each.
 
     Threads of BLAS spin while they wait for each other, which takes long if other processes need

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from sabal.core.arrays import (
     Array,
@@ -25,6 +26,7 @@ from sabal.core.arrays import (
     weighted_row_sum,
     within_reach,
 )
+from sabal.core.threads import in_threads
 from sabal.pools.pool import ArrayPool
 from sabal.selection import Selection
 from sabal.strategies.base import Strategy, make_selection
@@ -105,11 +107,13 @@ class _FurthestFirst:
     def run(self) -> None:
         """Make one pass over the pool, then rounds until all picks are made."""
         n, dimensions = self.features_ND.shape
-        for rows in row_chunks(n, 8 * (3 * dimensions + CENTRES)):
-            self._refresh(np.arange(rows.start, rows.stop))
-        while len(self.chosen) < self.picks:
-            self.rounds += 1
-            self._round(np.sort(top_k(self.bound_N, min(CANDIDATES, n))))
+        chunks = row_chunks(n, 8 * (3 * dimensions + CENTRES))
+        in_threads(self._refresh, [np.arange(rows.start, rows.stop) for rows in chunks])
+        # The products of a round are too small for several threads.
+        with threadpool_limits(1):
+            while len(self.chosen) < self.picks:
+                self.rounds += 1
+                self._round(np.sort(top_k(self.bound_N, min(CANDIDATES, n))))
 
     def _round(self, rows_K: np.ndarray) -> None:
         """Pick among `rows_K` while no other item can be further."""
