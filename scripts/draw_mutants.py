@@ -29,9 +29,19 @@ FOLDERS = {
     "store": "labeling/store",
 }
 TESTS = {
-    "predictions": ("predictions", "strategies/test_other_losses.py", "test_query_kinds.py"),
+    "predictions": (
+        "predictions",
+        "strategies/test_other_losses.py",
+        "test_query_kinds.py",
+        "sparse/test_atoms.py",
+    ),
     "sparse": ("sparse", "pools/test_shards.py"),
-    "coverage": ("strategies/test_coverage.py", "strategies/test_rivals.py"),
+    "coverage": (
+        "strategies/test_coverage.py",
+        "strategies/test_rivals.py",
+        "pools/test_sampling.py",
+        "golden/test_golden.py",
+    ),
     "strategies": ("strategies", "test_select.py"),
     "loop": ("loop",),
     "store": tuple(

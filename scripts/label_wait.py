@@ -7,9 +7,9 @@
 Four people label over HTTP, and their pages ask for the status every five seconds, as open ones do.
 Meanwhile commands run one after the other, each in a process of its own:
 `sabal import` of so many labels, `sabal add` of so many items, `sabal classes rename` and `merge`,
-and `sabal export`. With `--changes` the project has its labels from the beginning, and the first
-two commands add only so many rows. At the end every answer that was acknowledged is compared with
-the database.
+and `sabal export`. With `--changes` the project has its labels from the start, and the first two
+commands add only so many rows. At the end every answer that was acknowledged is compared with the
+database.
 """
 
 from __future__ import annotations

@@ -173,8 +173,9 @@ def test_two_inits_at_once_do_not_mix(tmp_path, data, url, monkeypatch):
     add_items = Store.add_items
 
     def slowly(store, items):
-        began.set()
-        go_on.wait()
+        if not began.is_set():
+            began.set()
+            go_on.wait()
         return add_items(store, items)
 
     monkeypatch.setattr(Store, "add_items", slowly)
@@ -198,6 +199,8 @@ def test_two_inits_at_once_do_not_mix(tmp_path, data, url, monkeypatch):
 def test_a_lock_that_is_held_elsewhere_is_waited_for_a_while(url, run, monkeypatch):
     monkeypatch.setattr(databases, "BUSY_SECONDS", 1)
     store = open_store(url)
+    with store.database.write() as connection:
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar() == "1s"
     run(f"SELECT pg_advisory_lock({WRITER_LOCK})")
     with pytest.raises(FileError, match="keeps locked"):
         answer(store, "i0")

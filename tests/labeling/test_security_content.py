@@ -285,7 +285,8 @@ def test_images_that_unpack_to_gigabytes_are_refused(tmp_path, side):
     bomb = tmp_path / "photos" / "bomb.png"
     bomb.write_bytes(png_that_claims(side, side))
     for read in (media.reencoded, open_image):
-        with pytest.raises(FileError):
+        # Refused for its size, before it is found to be incomplete; larger ones by Pillow itself.
+        with pytest.raises(FileError, match=f"{side} x {side}" if side == 7_100 else None):
             read(bomb)
     with (
         Project.create(tmp_path / "p", data=tmp_path / "photos", classes=["a", "b"]) as project,
@@ -385,7 +386,7 @@ def test_a_small_parquet_file_of_many_rows_is_refused_before_it_is_decoded(tmp_p
     monkeypatch.setattr(exchange_rows, "MAX_FILE_BYTES", limit)
     monkeypatch.setattr(exchange_rows, "MAX_FILE_ROWS", 300_000)
     tables = {
-        "rows": pa.table({"id": pa.array(["i0"] * 400_000), "label": pa.array(["a"] * 400_000)}),
+        "rows": pa.table({"id": ["i0"] * 310_000, "label": ["a"] * 310_000}),
         "values": pa.table({"id": ["i0"] * 250_000, "label": ["a long name"] * 250_000}),
         "texts": pa.table({"id": ["x" * 50_000] * 100, "label": ["a"] * 100}),
         "numbers": pa.table({"id": [7] * 290_000, "label": ["a"] * 290_000}),
@@ -397,7 +398,7 @@ def test_a_small_parquet_file_of_many_rows_is_refused_before_it_is_decoded(tmp_p
         encoded = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
         assert encoded < limit
         seen, batches = [], formats.parquet_batches(path, ["id", "label"], name)
-        with pytest.raises(FileError, match="split it"):
+        with pytest.raises(FileError, match="300000 rows" if name == "rows" else "1 MB"):
             seen.extend(row for batch in batches for row in batch.to_pylist())
         assert sum(len(str(row["id"])) + len(row["label"]) for row in seen) <= limit, name
 

@@ -986,3 +986,15 @@ def test_the_time_of_a_write_does_not_grow_with_the_history(tmp_path, act):
         taken.append(steps_of(store, lambda: act(store)))  # noqa: B023
         store.close()
     assert taken[1] <= taken[0] + 10
+
+
+def test_the_next_items_are_found_past_the_imported_ones(tmp_path):
+    taken = []
+    for imported in (10, 3000):
+        store = open_store(tmp_path / f"{imported}.db", items=3010, batch=0)
+        store.add_round(0, [NewBatchItem(row) for row in range(3000, 3010)], strategy="random")
+        store.import_labels(ImportedLabel(f"i{row}", "cat", "ann") for row in range(imported))
+        taken.append(steps_of(store, lambda: store.next_items("bob", 5)))  # noqa: B023
+        assert keys(store.next_items("bob", 5)) == [f"i{row}" for row in range(3000, 3005)]
+        store.close()
+    assert taken[1] <= taken[0] + 10

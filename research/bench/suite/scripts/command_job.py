@@ -59,7 +59,7 @@ def written(arrays: Mapping[str, Any], folder: Path, kind: str) -> Path:
         return folder / "pool.npz"
     if kind == "npy":
         for name, array in arrays.items():
-            np.save(folder / f"{name}.npy", array)
+            np.save(folder / f"{name}.npy", array, allow_pickle=False)
         return folder
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -71,7 +71,8 @@ def _starts(
     """Return the parts of the batches in which `count` items are open, from the first open one."""
     b = schema.batch_items.c
     position, found, starts = sa.tuple_(b.round, b.rank), len(connection.execute(own).all()), []
-    for part in (b.round != IMPORTED, b.round == IMPORTED):
+    # A range, not an inequality: the index then leads past a million imported items.
+    for part in (b.round > IMPORTED, b.round == IMPORTED):
         if found < count:
             rows = connection.execute(free.where(part).limit(count)).all()
             found += len(rows)
@@ -119,15 +120,19 @@ def _unanswered(annotator: str) -> sa.Select[Any]:
     batch is walked in its order and never read as a whole.
     """
     b, i, a = schema.batch_items, schema.items, schema.answers.alias()
-    own = sa.exists().where(
-        a.c.item_id == b.c.item_id, a.c.annotator == annotator, is_current_now(a)
+    # A number, not EXISTS, and a sum of texts: PostgreSQL would walk through all answers of the
+    # person for every item, or join them with each other.
+    own = (
+        sa.select(sa.func.count())
+        .select_from(a)
+        .where(a.c.item_id == b.c.item_id, a.c.annotator + "" == annotator, is_current_now(a))
     )
     return (
         sa.select(
             b.c.item_id, b.c.rank, b.c.round, b.c.weight, i.c.key, i.c.kind, i.c.content
         )
         .join(i, i.c.id == b.c.item_id)
-        .where(sa.not_(own))
+        .where(own.scalar_subquery() == 0)
     )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def read_routes(project: Project) -> APIRouter:
         responses=error_schemas(READING),
     )
     store, review = project.store, Depends(may(REVIEW))
-    status_reads, paced_status = SlowReads(), Paced(store.status)
+    status_reads, paced_status = SlowReads(1), Paced(store.status)
     slow = SlowReads()
 
     @routes.get("/status")

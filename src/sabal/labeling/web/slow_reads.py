@@ -17,8 +17,8 @@ Result = TypeVar("Result")
 class SlowReads:
     """Runs functions in threads, few at a time; other requests have threads of their own."""
 
-    def __init__(self) -> None:
-        self._limiter = anyio.CapacityLimiter(MAX_CONCURRENT)
+    def __init__(self, max_concurrent: int = MAX_CONCURRENT) -> None:
+        self._limiter = anyio.CapacityLimiter(max_concurrent)
 
     async def run(self, read: Callable[[], Result]) -> Result:
         """Return what a function returns."""
