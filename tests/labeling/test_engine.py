@@ -248,8 +248,8 @@ def test_what_was_stopped_between_steps_goes_on_the_same(tmp_path):
     run_to_the_end(whole)
     broken = digits_project(tmp_path / "b")
     while True:
-        # A new engine for every step, as if the worker had died after each. Scores of earlier models
-        # are computed in several steps, and begun anew by another worker.
+        # A new engine for every step, as if the worker had died after each. Scores of earlier
+        # models are computed in several steps, and begun anew by another worker.
         while Engine(broken).step() not in (None, "assess"):
             pass
         if broken.store.status().finished:
