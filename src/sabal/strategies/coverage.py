@@ -253,14 +253,18 @@ def _on_sphere(points_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
     points_MD = _unit_rows(points_MD, constant)
     size = points_MD.shape[0]
     mean_D = to_backend_of(weighted_row_sum(np.full(size, 1.0 / size), points_MD), points_MD)
+    points_MD -= mean_D
     if labeled_LD is not None:
         labeled_LD = _unit_rows(labeled_LD, constant) - mean_D
-    return points_MD - mean_D, labeled_LD
+    return points_MD, labeled_LD
 
 
 def _unit_rows(points_MD: Array, constant: float) -> Array:
-    """Return points with a further, constant coordinate, scaled to unit length."""
-    xp = namespace(points_MD)
+    """Return points with a further, constant coordinate, scaled to unit length.
+
+    The points are copies, and are changed in place.
+    """
     lengths_M = np.sqrt(row_norms_squared(points_MD) + constant**2)
     inverse_M = to_backend_of(1.0 / np.where(lengths_M > 0, lengths_M, 1.0), points_MD)
-    return xp.concat([points_MD * inverse_M[:, None], constant * inverse_M[:, None]], axis=1)
+    points_MD *= inverse_M[:, None]
+    return namespace(points_MD).concat([points_MD, constant * inverse_M[:, None]], axis=1)
