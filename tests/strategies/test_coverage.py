@@ -132,8 +132,8 @@ def test_the_sphere_is_that_of_the_formula(seed, n, width, levels, scale):
     points = scale * (rng.integers(levels, size=(n, width)) + 3.0)
     labeled = scale * rng.normal(size=(4, width))
     expected, expected_labeled = reference.on_sphere(points / scale, labeled / scale)
-    centred, centred_labeled, _ = coverage._centred(points.copy(), labeled)
-    found, found_labeled = coverage._on_sphere(centred, centred_labeled)
+    centred, centred_labeled, _ = coverage.centred(points.copy(), labeled)
+    found, found_labeled = coverage.on_sphere(centred, centred_labeled)
     distances = np.linalg.norm(expected[:, None] - expected_labeled, axis=2)
     np.testing.assert_allclose(
         np.linalg.norm(found[:, None] - found_labeled, axis=2), distances, atol=1e-6

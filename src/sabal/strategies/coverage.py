@@ -126,10 +126,10 @@ class Sabal(Strategy):
         labeled_LD = None
         if pool.has("features") and pool.has("labeled_features"):
             labeled_LD = pool.labeled_features
-        points_MD, labeled_LD, unit = _centred(pool.coordinates_of(sample.rows), labeled_LD)
+        points_MD, labeled_LD, unit = centred(pool.coordinates_of(sample.rows), labeled_LD)
         pool.release("features")
         if self.metric == "sphere":
-            points_MD, labeled_LD, unit = *_on_sphere(points_MD, labeled_LD), 1.0
+            points_MD, labeled_LD, unit = *on_sphere(points_MD, labeled_LD), 1.0
         reach = resolution(points_MD, labeled_LD, budget, rng)
         radius = (self.radius or RADIUS) * reach
         points_MD, labeled_LD = in_units_of(radius or 1.0, points_MD, labeled_LD)
@@ -220,7 +220,7 @@ def _nearest_squares(asked_QD: np.ndarray, others_ED: Array, rows_R: np.ndarray)
     return nearest_Q + row_norms_squared(asked_QD)
 
 
-def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None, float]:
+def centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None, float]:
     """Return both arrays, centred by the mean of the first and scaled, and the unit.
 
     Matrix products lose precision with an offset, and overflow for very large numbers. Labelled
@@ -241,7 +241,7 @@ def _centred(features_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array
     return points_MD, labeled_LD, unit
 
 
-def _on_sphere(points_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None]:
+def on_sphere(points_MD: Array, labeled_LD: Array | None) -> tuple[Array, Array | None]:
     """Return (x, c) / ||(x, c)|| of centred points and labelled ones, centred again.
 
     c is the interquartile range of the lengths of the points; if most have one length, the standard

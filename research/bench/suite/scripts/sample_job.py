@@ -10,6 +10,7 @@ import numpy as np
 from research.bench.suite import methods
 from sabal.api import select
 from sabal.pools import ArrayPool
+from sabal.strategies.coverage import centred, on_sphere
 from sabal.strategies.greedy_cover import Coverage, Kernel
 
 PACKAGE = "sabal"
@@ -26,7 +27,8 @@ def prepare(
         found = [select(budget, random_state=seed + k, share=1.0, **arrays) for k in range(SEEDS)]
         # All are judged by the radius of the first.
         radius = np.float32(found[0].evidence["radius"])
-        points_ND = (arrays["features"] - arrays["features"].mean(axis=0)) / radius
+        centred_ND, _, _ = centred(arrays["features"].copy(), None)
+        points_ND = on_sphere(centred_ND, None)[0] / radius
         mass_N = ArrayPool(**arrays).uncertainty()
         mass_N = mass_N / mass_N.sum()
         kernel = Kernel(points_ND)
