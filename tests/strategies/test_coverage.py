@@ -1,4 +1,4 @@
-"""Coverage: lazy greedy beside the plain one, the bound it rests on, and `sabal` by default."""
+"""Coverage: fast greedy beside the plain one, the bound it rests on, and `sabal` by default."""
 
 from __future__ import annotations
 
@@ -89,6 +89,28 @@ def test_of_two_neighbours_that_cover_only_each_other_the_lower_is_picked(memory
     points = np.concatenate([one, one + 0.3 * rng.standard_normal((30, 3))])
     found = cover_of(points - points.mean(axis=0), np.ones(60), None, 0.5, memory).greedy(30)
     assert set(found.indices.tolist()) == set(range(30))
+
+
+def test_small_gains_after_large_ones_are_precise():
+    points, mass, _ = points_of(3, n=400, d=2)
+    found = cover_of(points, mass, None, 20.0).greedy(40)
+    covered, near = np.zeros(400), reference.kernel(points, points, 20.0)
+    for j, gain in zip(found.indices, found.gains, strict=True):
+        exact = mass @ np.maximum(near[j] - covered, 0.0) / mass.sum()
+        assert gain == pytest.approx(exact, rel=2e-3, abs=1e-9)
+        covered = np.maximum(covered, near[j])
+    assert found.gains[-1] < 1e-4 * found.gains[0]
+
+
+def test_the_cover_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(greedy_cover, "THREADED", 0)
+    points, mass, labeled = points_of(4, n=300)
+    found = []
+    for count in (1, 3):
+        monkeypatch.setattr(greedy_cover, "blas_threads", lambda count=count: count)
+        found.append(cover_of(points, mass, labeled, 0.5).greedy(40))
+    np.testing.assert_array_equal(found[0].indices, found[1].indices)
+    np.testing.assert_array_equal(found[0].gains, found[1].gains)
 
 
 def test_the_kernel_is_computed_once_or_twice(monkeypatch):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Piece = TypeVar("Piece")
 
@@ -34,14 +34,32 @@ def in_threads(work: Callable[[Piece], object], pieces: Sequence[Piece]) -> None
     """
     from threadpoolctl import ThreadpoolController
 
-    count = 1
-    if len(pieces) > 1:
-        libraries = ThreadpoolController().select(user_api="blas")
-        count = max((library["num_threads"] for library in libraries.info()), default=1)
-    if count == 1:
+    if len(pieces) == 1:
+        work(pieces[0])
+        return
+    libraries = ThreadpoolController().select(user_api="blas")
+    threads = _most_threads(libraries.info())
+    with libraries.limit(limits=1):
+        share_out(work, pieces, threads)
+
+
+def share_out(work: Callable[[Piece], object], pieces: Sequence[Piece], threads: int) -> None:
+    """Do work that does not call BLAS on every piece, in this many threads."""
+    if threads == 1 or len(pieces) == 1:
         for piece in pieces:
             work(piece)
         return
-    with libraries.limit(limits=1), ThreadPoolExecutor(count) as threads:
+    with ThreadPoolExecutor(threads) as executor:
         # An error in a thread is raised here.
-        list(threads.map(work, pieces))
+        list(executor.map(work, pieces))
+
+
+def blas_threads() -> int:
+    """Return the number of threads that BLAS has. Finding it out takes milliseconds."""
+    from threadpoolctl import threadpool_info
+
+    return _most_threads(each for each in threadpool_info() if each["user_api"] == "blas")
+
+
+def _most_threads(libraries: Iterable[dict[str, Any]]) -> int:
+    return max((library["num_threads"] for library in libraries), default=1)

@@ -1,4 +1,4 @@
-"""Greedy covers of points with masses: the kernel between the points, and lazy greedy.
+"""Greedy covers of points with masses: the kernel between the points, and the picks.
 
 Points are in units of the kernel's radius, so the kernel is k(x, y) = exp(-||x - y||^2 / 2). Point
 i is covered by c_i = max_j k(i, j) over the points j in the batch or labelled. The covered
@@ -25,10 +25,9 @@ from sabal.core.arrays import (
     top_k,
 )
 from sabal.core.memory import SHARE
-from sabal.core.threads import in_threads
+from sabal.core.threads import blas_threads, in_threads, share_out
 from sabal.pools.pool import Pool
 
-TOGETHER = 64  # the maximum number of gains computed at a time, where rows are kept whole
 BLOCK = 256  # the number of kernel rows computed at a time
 MIN_BLOCK = 32  # the same if memory is short
 ENTRY_BYTES = 8  # what an entry of a reduced row takes: a position and a value
@@ -36,6 +35,9 @@ KERNEL_BYTES = 384_000_000  # what a kernel may take, unless `memory` of the poo
 MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which float32 is used
 RESOLUTION = 2.0**-30  # gains are rounded to multiples of this, so that equal ones are ties
 MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
+MAX_LOSS = 32.0  # gains are computed anew once the largest has decreased by this factor
+THREADED = 2_000_000  # the number of kernel entries from which on threads share the work
+PIECES = 8  # the number of parts in which they do
 
 Row = tuple[np.ndarray, np.ndarray]
 """Points at which a row of the kernel exceeds the cover, and its values there."""
@@ -122,10 +124,18 @@ class Kernel:
 
 
 class WholeRows:
-    """All rows of the kernel between some points."""
+    """All rows of the kernel between some points, for picks whose gains are current at all times.
 
-    def __init__(self, kernel: Kernel) -> None:
+    A pick changes the cover of few points, about one in t after t picks. Only the terms of these
+    points change in the gains of all the others.
+    """
+
+    def __init__(self, kernel: Kernel, mass_M: np.ndarray, covered_M: np.ndarray) -> None:
         self.computed = kernel.size
+        self._mass_M = mass_M
+        self._covered_M = covered_M
+        self._largest = 0.0
+        self._threads = blas_threads()
         self._kept_MM = np.empty((kernel.size, kernel.size), dtype=np.float32)
 
         def keep(rows: slice) -> None:
@@ -136,25 +146,53 @@ class WholeRows:
 
         in_threads(keep, list(row_chunks(kernel.size, 1, BLOCK)))
 
-    def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows in order, some at a time."""
         for rows in row_chunks(self.computed, 1, BLOCK):
             yield rows, self._kept_MM[rows]
 
-    def row(self, j: int, bound_M: np.ndarray, covered_M: np.ndarray) -> tuple[slice, np.ndarray]:
-        """Return the row of point j."""
-        return slice(None), self._kept_MM[j]
+    def best(self, gain_M: np.ndarray) -> int:
+        """Return the point with the largest gain; the lower one on ties."""
+        return int(np.argmax(_rounded(gain_M)))
 
-    def gains(
-        self, j: int, count: int, bound_M: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `count` points with the largest bounds, j among them, and their gains."""
-        indices = np.argpartition(bound_M, -min(count, bound_M.size))[-count:]
-        if j not in indices:
-            # More points than these have the largest bound.
-            indices[0] = j
-        rows_KM = self._kept_MM[indices]
-        return indices, gains_of(rows_KM, mass_M, covered_M, out=rows_KM)
+    def row(self, j: int, gain_M: np.ndarray) -> Row:
+        """Return the row of point j, as far as it exceeds the cover."""
+        above = np.flatnonzero(self._kept_MM[j] > self._covered_M)
+        return above, self._kept_MM[j, above]
+
+    def update(self, changed_S: np.ndarray, before_S: np.ndarray, gain_M: np.ndarray) -> None:
+        """Update the gains after a pick that has changed the cover of some points.
+
+        The gain of point j loses sum_i u_i clip(k(i, j) - c_i, 0, c'_i - c_i) over these points i,
+        where c is the cover before and c' the cover now.
+        """
+        largest = float(gain_M.max())
+        self._largest = max(self._largest, largest)
+        anew = largest < self._largest / MAX_LOSS or 2 * changed_S.size > self.computed
+        mass_S = self._mass_M[changed_S]
+        rise_S = self._covered_M[changed_S] - before_S
+
+        def lose(columns: slice) -> None:
+            row_bytes = 4 * (columns.stop - columns.start)
+            for part in row_chunks(changed_S.size, row_bytes, CACHE_BYTES):
+                lost_KE = self._kept_MM[changed_S[part], columns]
+                lost_KE -= before_S[part, None]
+                np.clip(lost_KE, 0.0, rise_S[part, None], out=lost_KE)
+                gain_M[columns] -= np.einsum("k,ke->e", mass_S[part], lost_KE)
+
+        def compute(columns: slice) -> None:
+            # Rounding errors are shares of all that was lost, which is much more than is left.
+            for part in row_chunks(columns.stop - columns.start, 4 * self.computed, CACHE_BYTES):
+                rows = slice(columns.start + part.start, columns.start + part.stop)
+                current_K = gains_of(self._kept_MM[rows], self._mass_M, self._covered_M)
+                np.copyto(gain_M[rows], current_K, where=gain_M[rows] > -np.inf)
+
+        entries = (self.computed if anew else changed_S.size) * self.computed
+        pieces = PIECES if entries >= THREADED else 1
+        parts = list(row_chunks(self.computed, 1, -(-self.computed // pieces)))
+        share_out(compute if anew else lose, parts, self._threads)
+        if anew:
+            self._largest = float(gain_M.max())
 
 
 class ReducedRows:
@@ -163,57 +201,71 @@ class ReducedRows:
     The other entries of a row never matter again, and soon they are most of it: about one point in
     t is nearer to a candidate than to all of t items that are labelled or in the batch. If the
     entries exceed `memory` bytes all the same, the longest rows are computed again when needed.
+    Old gains are bounds on the current ones, and are computed anew when they are the largest.
     """
 
-    def __init__(self, kernel: Kernel, memory: int) -> None:
+    def __init__(
+        self, kernel: Kernel, mass_M: np.ndarray, covered_M: np.ndarray, memory: int
+    ) -> None:
         self.computed = 0
         self._kernel = kernel
+        self._mass_M = mass_M
+        self._covered_M = covered_M
         self._room = memory // ENTRY_BYTES
         self._block = min(BLOCK, max(MIN_BLOCK, self._room // kernel.size))
         self._kept: dict[int, Row] = {}
         self._entries = 0
         self._missing_M = np.ones(kernel.size, dtype=bool)
+        self._current_M = np.zeros(kernel.size, dtype=bool)
 
-    def blocks(self, covered_M: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows in order, some at a time."""
         for rows in row_chunks(self._kernel.size, 1, self._block):
             rows_KM = self._compute(np.arange(rows.start, rows.stop))
-            if covered_M.any():
-                self._keep(np.arange(rows.start, rows.stop), rows_KM, covered_M)
+            if self._covered_M.any():
+                self._keep(np.arange(rows.start, rows.stop), rows_KM)
             yield rows, rows_KM
 
-    def row(self, j: int, bound_M: np.ndarray, covered_M: np.ndarray) -> Row:
+    def best(self, gain_M: np.ndarray) -> int:
+        """Return the point with the largest gain; the lower one on ties."""
+        while True:
+            j = int(np.argmax(gain_M))
+            if self._current_M[j] or gain_M[j] <= MIN_GAIN:
+                return j
+            near, kernel = self.row(j, gain_M)
+            gain = gains_of(kernel, self._mass_M[near], self._covered_M[near])
+            gain_M[j] = min(gain_M[j], float(_rounded(gain)))
+            self._current_M[j] = True
+
+    def row(self, j: int, gain_M: np.ndarray) -> Row:
         """Return the row of point j, which has the largest bound on its gain."""
         if self._missing_M[j]:
-            indices = top_k(np.where(self._missing_M, bound_M, -np.inf), self._block)
-            self._keep(indices, self._compute(indices), covered_M)
-        self._kept[j] = _reduced(self._kept[j], covered_M)
+            indices = top_k(np.where(self._missing_M, gain_M, -np.inf), self._block)
+            self._keep(indices, self._compute(indices))
+        self._kept[j] = _reduced(self._kept[j], self._covered_M)
         return self._kept[j]
 
-    def gains(
-        self, j: int, count: int, bound_M: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return point j and its gain."""
-        near, kernel = self.row(j, bound_M, covered_M)
-        return np.array([j]), np.array([gains_of(kernel, mass_M[near], covered_M[near])])
+    def update(self, changed_S: np.ndarray, before_S: np.ndarray, gain_M: np.ndarray) -> None:
+        """Note that all gains are bounds from now on."""
+        self._current_M[:] = False
 
     def _compute(self, indices: np.ndarray) -> np.ndarray:
         self.computed += indices.size
         return self._kernel.rows(take_rows(self._kernel.points_MD, indices))
 
-    def _keep(self, indices: np.ndarray, rows_KM: np.ndarray, covered_M: np.ndarray) -> None:
+    def _keep(self, indices: np.ndarray, rows_KM: np.ndarray) -> None:
         """Keep some rows."""
-        everywhere = np.arange(covered_M.size, dtype=np.int32)
-        rows = [_reduced((everywhere, row_M), covered_M) for row_M in rows_KM]
+        everywhere = np.arange(self._kernel.size, dtype=np.int32)
+        rows = [_reduced((everywhere, row_M), self._covered_M) for row_M in rows_KM]
         self._entries += sum(row[1].size for row in rows)
         if self._entries > self._room:
-            self._make_room(covered_M)
+            self._make_room()
         self._kept.update(zip(indices.tolist(), rows, strict=True))
         self._missing_M[indices] = False
 
-    def _make_room(self, covered_M: np.ndarray) -> None:
+    def _make_room(self) -> None:
         """Reduce all rows to what still counts, and drop the longest ones until half is free."""
-        reduced = {j: _reduced(row, covered_M) for j, row in self._kept.items()}
+        reduced = {j: _reduced(row, self._covered_M) for j, row in self._kept.items()}
         shortest = sorted(reduced, key=lambda j: reduced[j][1].size)
         sizes = np.cumsum([reduced[j][1].size for j in shortest])
         kept = shortest[: int(np.searchsorted(sizes, self._room // 2))]
@@ -230,14 +282,9 @@ def _reduced(row: Row, covered_M: np.ndarray) -> Row:
     return near[above], kernel[above]
 
 
-def gains_of(
-    rows_KM: np.ndarray,
-    mass_M: np.ndarray,
-    covered_M: np.ndarray,
-    out: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel; `out` is space to work in."""
-    above = np.subtract(rows_KM, covered_M, out=out)
+def gains_of(rows_KM: np.ndarray, mass_M: np.ndarray, covered_M: np.ndarray) -> np.ndarray:
+    """Return sum_i u_i [k(i, j) - c_i]_+ for rows of the kernel."""
+    above = rows_KM - covered_M
     # Row by row: BLAS threads that wait for each other take long on a busy machine.
     return vecdot(np.maximum(above, 0.0, out=above), mass_M)
 
@@ -269,14 +316,17 @@ class Coverage:
         labeled_LD: Array | None = None,
         memory: int = KERNEL_BYTES,
     ) -> None:
-        whole = 4 * kernel.size**2 <= memory
-        self._rows = WholeRows(kernel) if whole else ReducedRows(kernel, memory)
         self._mass_M = mass_M.astype(np.float32)
         self.covered_M = np.zeros_like(self._mass_M)
         if labeled_LD is not None:
             for rows in row_chunks(labeled_LD.shape[0], 1, MIN_BLOCK):
                 nearest_M = kernel.rows(labeled_LD[rows]).max(axis=0)
                 np.maximum(self.covered_M, nearest_M, out=self.covered_M)
+        self._rows: WholeRows | ReducedRows
+        if 4 * kernel.size**2 <= memory:
+            self._rows = WholeRows(kernel, self._mass_M, self.covered_M)
+        else:
+            self._rows = ReducedRows(kernel, self._mass_M, self.covered_M, memory)
 
     def share(self, covered_M: np.ndarray) -> float:
         """Return the covered share of the mass."""
@@ -291,37 +341,27 @@ class Coverage:
         """Return a batch by greedy picks; the lower point on ties.
 
         The points of `candidate_M` can be picked, all by default. The share that the batches
-        `others` would cover is reported. There is a bound on every gain. The point with the largest
-        one is picked if this is its current gain; otherwise the gain is computed again.
+        `others` would cover is reported.
         """
         before = self.share(self.covered_M)
-        bound_M, shares = self._initial_gains(others)
+        gain_M, shares = self._initial_gains(others)
         if candidate_M is not None:
-            bound_M[~candidate_M] = -np.inf
-        known_M = np.zeros(bound_M.size, dtype=np.int64)
-        owner_M = np.full(bound_M.size, -1)
+            gain_M[~candidate_M] = -np.inf
+        owner_M = np.full(gain_M.size, -1)
         picks: list[int] = []
         gains: list[float] = []
-        count = 1
         while len(picks) < budget:
-            j = int(np.argmax(bound_M))
-            if bound_M[j] <= MIN_GAIN:
+            j = self._rows.best(gain_M)
+            if gain_M[j] <= MIN_GAIN:
                 break
-            if known_M[j] < len(picks):
-                # The longer no gain is current, the more are computed at a time.
-                count = min(2 * count, TOGETHER)
-                indices, gain = self._rows.gains(j, count, bound_M, self._mass_M, self.covered_M)
-                bound_M[indices] = np.minimum(bound_M[indices], _rounded(gain))
-                known_M[indices] = len(picks)
-                continue
-            near, kernel = self._rows.row(j, bound_M, self.covered_M)
-            above = kernel > self.covered_M[near]
-            owner_M[near] = np.where(above, len(picks), owner_M[near])
-            self.covered_M[near] = np.maximum(kernel, self.covered_M[near])
+            changed_S, kernel_S = self._rows.row(j, gain_M)
+            before_S = self.covered_M[changed_S]
+            self.covered_M[changed_S] = kernel_S
+            owner_M[changed_S] = len(picks)
             picks.append(j)
-            gains.append(float(bound_M[j]))
-            count = 1
-            bound_M[j] = -np.inf
+            gains.append(float(gain_M[j]))
+            gain_M[j] = -np.inf
+            self._rows.update(changed_S, before_S, gain_M)
         idle = budget - len(picks)
         # If everything is covered, the rest of the batch has the largest masses.
         left_M = self._mass_M.astype(np.float64)
@@ -344,7 +384,7 @@ class Coverage:
         """Return the gain of every point, and the share that each batch would cover."""
         gain_M = np.empty(self._mass_M.size)
         covered = [self.covered_M.copy() for _ in batches]
-        for rows, rows_KM in self._rows.blocks(self.covered_M):
+        for rows, rows_KM in self._rows.blocks():
             for part in row_chunks(len(rows_KM), rows_KM[:1].nbytes, CACHE_BYTES):
                 gain_M[rows][part] = gains_of(rows_KM[part], self._mass_M, self.covered_M)
             for batch, covered_M in zip(batches, covered, strict=True):
