@@ -163,7 +163,7 @@ def changes_lines(changes: Sequence[PresetChange]) -> list[str]:
 
 def change_text(change: PresetChange) -> str:
     """Format a change as `field: paper -> here`."""
-    nothing = "all" if change.field in ("pool", "test") else "none"
+    nothing = {"pool": "all", "test": "all", "image": "as it is"}.get(change.field, "none")
     before, now = (_text(value, nothing) for value in (change.paper, change.here))
     return f"{change.field}: {before} -> {now}"
 
@@ -171,7 +171,7 @@ def change_text(change: PresetChange) -> str:
 def _text(value: Any, nothing: str) -> str:
     if value is None:
         return nothing
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
 

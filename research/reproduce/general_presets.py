@@ -27,6 +27,13 @@ STEPS = (
     "Early stopping was taken out of every preset after that was seen"
 )
 
+IMAGES = (
+    "images of 16 x 16 pixels made the tables affordable and are part of the cut for that reason. "
+    "With three seeds, whole images (28 x 28) have random 85.25, entropy 86.49, badge 88.41, and "
+    "images of 14 x 14 random 77.28, entropy 75.18, badge 78.46: the smaller the images and the "
+    "less accurate the model, the worse is entropy in comparison"
+)
+
 CUT_SVHN = "the laptop scale fits a copy of SVHN that is cut to 8,000 training and 2,000 test items"
 
 
@@ -92,9 +99,10 @@ TABLE2 = (
             "recipe.network_options.width": 0.25,
             "recipe.epochs": 30,
             "recipe.batch_size": 32,
+            "image": (16, 3),
             "initial": 500,
             "batch": 500,
-            "rounds": 4,
+            "rounds": 3,
             "seeds": 3,
             "validation": 500,
             "pool": 7_500,
@@ -126,9 +134,10 @@ TABLE2 = (
             "recipe.network_options.width": 0.25,
             "recipe.epochs": 30,
             "recipe.batch_size": 32,
+            "image": (16, 3),
             "initial": 500,
             "batch": 500,
-            "rounds": 4,
+            "rounds": 3,
             "seeds": 3,
             "validation": 500,
             "pool": 7_500,
@@ -162,7 +171,14 @@ TABLE3 = (
             **beside_both(MeanAndStd(201.65, 3.54), MeanAndStd(211.04, 10.65)),
         },
         source="Table 3",
-        laptop={"recipe.epochs": 5, "seeds": 3, "validation": 500, "pool": 7_500, "test": 2_000},
+        laptop={
+            "recipe.epochs": 5,
+            "image": (16, 3),
+            "seeds": 3,
+            "validation": 500,
+            "pool": 7_500,
+            "test": 2_000,
+        },
         notes=(
             *_TIMES,
             "at the paper's scale 71,257 items to choose from, where the paper has about 72,000",
@@ -183,6 +199,7 @@ TABLE3 = (
         source="Table 3",
         laptop={
             "recipe.epochs": 3,
+            "image": (16, 3),
             "initial": 1_000,
             "batch": 1_000,
             "seeds": 3,
@@ -204,6 +221,7 @@ CUT = (
         paper={name: _MNIST.paper[name] for name in ("random", "entropy", "badge")},
         laptop={
             "recipe.network_options.width": 0.5,
+            "image": (16, 1),
             "rounds": 10,
             "validation": 500,
             "pool": 7_500,
@@ -211,10 +229,12 @@ CUT = (
         },
         notes=(
             VALIDATION,
-            "the question: does a cut like that of the other data sets (narrower network, fewer "
-            "rounds, smaller pool and test set, about as many steps of training per label) keep "
-            "the order random < entropy < badge that MNIST has at the paper's scale?",
+            "the question: does a cut like that of the other data sets (images of half the side, "
+            "narrower network, fewer rounds, smaller pool and test set, about as many steps of "
+            "training per label) keep the order random < entropy < badge that MNIST has at the "
+            "paper's scale?",
             STEPS,
+            IMAGES,
         ),
     ),
 )

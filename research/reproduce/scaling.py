@@ -37,15 +37,18 @@ SIZES = {
 """Training and test items of the published data sets."""
 
 SPEEDS = {
-    ("lenet5", 1.0): (13_500.0, 29_800.0),
-    ("lenet5", 0.5): (17_000.0, 50_000.0),
-    ("vgg16", 1.0): (104.0, 310.0),
-    ("vgg16", 0.25): (1_020.0, 2_260.0),
-    ("resnet18-variational", 1.0): (33.0, 100.0),
-    ("resnet18-variational", 0.25): (570.0, 1_300.0),
-    ("resnet18-variational", 0.125): (1_100.0, 3_590.0),
+    ("lenet5", 1.0, None): (13_500.0, 29_800.0),
+    ("lenet5", 0.5, 16): (17_000.0, 50_000.0),
+    ("vgg16", 1.0, None): (104.0, 310.0),
+    ("vgg16", 1.0, 16): (288.0, 1_376.0),
+    ("vgg16", 0.25, 16): (2_970.0, 12_800.0),
+    ("resnet18-variational", 1.0, None): (33.0, 100.0),
+    ("resnet18-variational", 1.0, 32): (33.0, 100.0),
+    ("resnet18-variational", 0.25, 16): (1_900.0, 10_500.0),
+    ("resnet18-variational", 0.125, 16): (3_400.0, 24_900.0),
 }
-"""Images per second in training and in prediction on one core, by model and width, as measured."""
+"""Images per second in training and in prediction on one core, by model, width and side of the
+resized images, as measured."""
 
 CORES = 2
 
@@ -111,7 +114,7 @@ def _flat(tree: Mapping[str, Any], prefix: str) -> dict[str, Any]:
         if isinstance(value, Mapping):
             leaves.update(_flat(value, f"{prefix}{name}."))
         else:
-            leaves[prefix + name] = list(value) if isinstance(value, tuple) else value
+            leaves[prefix + name] = value
     return leaves
 
 
@@ -137,9 +140,10 @@ def expected_hours(
         Rows that are the runs of another table.
     """
     width = preset.recipe.get("network_options", {}).get("width")
-    if (preset.model, width) not in SPEEDS:
+    kind = (preset.model, width, preset.image[0] if preset.image else None)
+    if kind not in SPEEDS:
         return None
-    trained_per_second, predicted_per_second = SPEEDS[preset.model, width]
+    trained_per_second, predicted_per_second = SPEEDS[kind]
     train, all_test = SIZES[preset.dataset]
     test = preset.test or all_test
     pool = preset.pool or train - preset.validation

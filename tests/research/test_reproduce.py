@@ -238,7 +238,7 @@ def test_differences_are_found_wherever_they_are():
         {"strategies": ("random",), "options.badge.bias": False, "recipe.schedule": "cosine"},
     )
     assert {c.field: (c.paper, c.here) for c in differences(preset, other)} == {
-        "strategies": (list(preset.strategies), ["random"]),
+        "strategies": (preset.strategies, ("random",)),
         "options.badge.bias": (None, False),
         "recipe.schedule": (None, "cosine"),
     }
