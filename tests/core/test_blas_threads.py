@@ -9,6 +9,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import sabal
+from sabal.core import arrays
 from sabal.core.threads import in_threads
 from sabal.strategies import greedy_cover
 from sabal.strategies.greedy_cover import Kernel, WholeRows
@@ -72,3 +73,14 @@ def test_kcenter_does_not_depend_on_the_number_of_threads():
             )
     np.testing.assert_array_equal(found[0].indices, found[1].indices)
     np.testing.assert_array_equal(found[0].scores, found[1].scores)
+
+
+@pytest.mark.parametrize("row", [0, 40, 99])
+@pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
+def test_numbers_that_are_not_finite_are_found_in_threads(monkeypatch, row, value):
+    monkeypatch.setattr(arrays, "THREADED_BYTES", 0)
+    monkeypatch.setattr(arrays, "CHUNK_BYTES", 800)
+    monkeypatch.setattr(arrays, "blas_threads", lambda: 3)
+    values = np.full((100, 10), 3e38, dtype=np.float32)
+    values[row, 7] = value
+    assert arrays.all_finite(values) == np.isfinite(value)

@@ -21,11 +21,14 @@ from array_api_compat import (
     is_torch_array,
 )
 
+from sabal.core.threads import blas_threads, share_out
 from sabal.errors import InputError
 
 Array = Any  # an array of any library that follows the array API standard
 CHUNK_BYTES = 2 * 2**20  # temporaries of matrix products: enough for BLAS to be efficient
 CACHE_BYTES = 2**20  # temporaries of elementwise passes: they stay in the processor's cache
+
+THREADED_BYTES = 2**27  # arrays from this size on are read in several threads
 
 SEGMENTS = 64
 """Number of parts in which a sum over a pool is computed, whatever computes it.
@@ -216,13 +219,17 @@ def all_finite(array: Array) -> bool:
         return True
     xp = array_namespace(array)
     entries = int(np.prod(array.shape[1:], dtype=np.int64))
-    with np.errstate(over="ignore", invalid="ignore"):
-        for rows in row_chunks(array.shape[0], 8 * entries):
-            chunk = array[rows]
+    finite = []
+
+    def check(rows: slice) -> None:
+        chunk = array[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
             # The sum itself may overflow: only then look at the entries.
-            if not np.isfinite(float(xp.sum(chunk))) and not bool(xp.all(xp.isfinite(chunk))):
-                return False
-    return True
+            finite.append(np.isfinite(float(xp.sum(chunk))) or bool(xp.all(xp.isfinite(chunk))))
+
+    large = is_numpy_array(array) and array.nbytes >= THREADED_BYTES
+    share_out(check, list(row_chunks(array.shape[0], 8 * entries)), blas_threads() if large else 1)
+    return all(finite)
 
 
 def row_chunks(rows: int, bytes_per_row: int, limit: int = CHUNK_BYTES) -> Iterator[slice]:

@@ -36,7 +36,7 @@ MAX_ROUNDING = 1e-3  # the largest rounding error of a kernel exponent for which
 RESOLUTION = 2.0**-30  # gains are rounded to multiples of this, so that equal ones are ties
 MIN_GAIN = 1e-7  # a gain below this share of the whole mass is a rounding error
 MAX_LOSS = 32.0  # gains are computed anew once the largest has decreased by this factor
-THREADED = 2_000_000  # the number of kernel entries from which on threads share the work
+THREADED = 4_000_000  # the number of kernel entries from which on threads share the work
 PIECES = 8  # the number of parts in which they do
 
 Row = tuple[np.ndarray, np.ndarray]
