@@ -79,7 +79,8 @@ def test_kcenter_does_not_depend_on_the_number_of_threads():
 @pytest.mark.parametrize("value", [np.nan, np.inf, 3e38])
 def test_numbers_that_are_not_finite_are_found_in_threads(monkeypatch, row, value):
     monkeypatch.setattr(arrays, "THREADED_BYTES", 0)
-    monkeypatch.setattr(arrays, "CHUNK_BYTES", 800)
+    tens = [slice(start, start + 10) for start in range(0, 100, 10)]
+    monkeypatch.setattr(arrays, "row_chunks", lambda rows, bytes_per_row: tens)
     monkeypatch.setattr(arrays, "blas_threads", lambda: 3)
     values = np.full((100, 10), 3e38, dtype=np.float32)
     values[row, 7] = value
