@@ -3,8 +3,8 @@
 Points are in units of the kernel's radius, so the kernel is k(x, y) = exp(-||x - y||^2 / 2). Point
 i is covered by c_i = max_j k(i, j) over the points j in the batch or labelled. The covered
 mass is a submodular function of the batch: greedy picks reach 1 - 1/e of the optimum (Nemhauser et
-al. 1978). A kernel that fits into memory is kept whole, and all gains are kept current. Otherwise an
-old gain serves as an upper bound on the current one (lazy greedy: Minoux 1978).
+al. 1978). A kernel that fits into memory is kept whole, and all gains are kept current. Otherwise
+an old gain serves as an upper bound on the current one (lazy greedy: Minoux 1978).
 """
 
 from __future__ import annotations
