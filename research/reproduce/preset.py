@@ -147,7 +147,7 @@ def scale_free() -> Options:
     both = {"alpha": 1.0, "beta": 1.0, "scale": "free", "uncertainty": "variance"}
     return {
         "greedy-free": {"strategy": "sabal-greedy", **both, **CORRECTED_SCORE},
-        "iht-free": {"strategy": "sabal-iht", **both, "prox": "exact"},
+        "iht-free": {"strategy": "sabal-iht", **both, "prox": "exact", "candidates": None},
     }
 
 

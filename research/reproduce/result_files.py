@@ -123,6 +123,7 @@ def options_of(preset: Preset, row: str) -> dict[str, Any]:
     if isinstance(made, SparseApproximation):
         # What the solver makes of options that are None.
         found |= asdict(made.solver())  # type: ignore[call-overload]
+        found["candidates"] = made.candidates_per_pick()
     if isinstance(made, PaperMethod) and made.scale == "free" and made.uncertainty is None:
         # All presets are classifications.
         found["uncertainty"] = Probabilities.default_uncertainty

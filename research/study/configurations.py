@@ -43,14 +43,21 @@ PAPER = tuple(
         strategy=str(options.get("strategy", name)),
         role="paper",
         options={option: value for option, value in options.items() if option != "strategy"},
-        # The rule of the appendix was called "paper" when these runs were made.
-        recorded_options={"prox": "paper"} if options.get("prox") == "appendix" else {},
+        # The rule of the appendix was called "paper" when these runs were made. In literal units
+        # all items are candidates.
+        recorded_options={"candidates": None}
+        | ({"prox": "paper"} if options.get("prox") == "appendix" else {}),
     )
     for name, options in _PAPER.items()
 )
 """Both solvers with the printed settings, corrected and as printed."""
 
-_FORMER: dict[str, Any] = {"uncertainty": "variance", "alpha": 1.0, "beta": 1.0}
+_FORMER: dict[str, Any] = {
+    "uncertainty": "variance",
+    "alpha": 1.0,
+    "beta": 1.0,
+    "candidates": None,
+}
 
 FREE = tuple(
     Configuration(
@@ -70,9 +77,9 @@ DEFAULTS = tuple(
         name=f"{solver}-default",
         strategy=f"sabal-{solver}",
         role="paper",
-        recorded_options={"uncertainty": "margin"},
+        recorded_options={"uncertainty": "margin", "candidates": candidates},
     )
-    for solver in ("greedy", "iht")
+    for solver, candidates in (("greedy", None), ("iht", 3))
 )
 """Both solvers without options."""
 
@@ -88,11 +95,12 @@ def _paper_candidate(
 ) -> Configuration:
     """Return a candidate for the defaults of a solver, all in scale-free units."""
     options = {"uncertainty": uncertainty, "alpha": alpha, "beta": beta, **more}
+    options["candidates"] = candidates
     name = f"a{alpha:g}" if uncertainty == "variance" else f"{uncertainty}-a{alpha:g}"
     if more:
         name = f"{more['score']}-{name}"
     if candidates is not None:
-        name, options["candidates"] = f"{name}-c{candidates}", candidates
+        name = f"{name}-c{candidates}"
     if beta != 1.0:
         name = f"{name}-beta{beta:g}"
     return Configuration(
