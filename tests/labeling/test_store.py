@@ -30,9 +30,10 @@ from labeling_helpers import (
 )
 from sabal.errors import FileError, InputError, UnknownNameError
 from sabal.labeling.stop_advice import stop_advice
-from sabal.labeling.store import Store, migrations, schema
+from sabal.labeling.store import Store, migrations, pool_items, schema
 from sabal.labeling.store import database as databases
 from sabal.labeling.store.database import Database
+from sabal.labeling.store.database_errors import database_errors
 from sabal.labeling.store.records import (
     AddReport,
     Assessment,
@@ -825,6 +826,45 @@ def test_a_url_without_its_driver_is_said_without_its_password():
 @pytest.mark.parametrize("table", schema.metadata.sorted_tables, ids=lambda table: table.name)
 def test_the_tables_can_be_made_in_postgresql(table):
     assert "CREATE TABLE" in str(CreateTable(table).compile(dialect=postgresql.dialect()))
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("08006", "cannot be reached"),
+        ("53100", "disk is full"),
+        ("53300", "without room"),
+        ("57014", "too long"),
+        ("57P01", "starting or stopping"),
+        ("25P03", "too long"),
+        ("25006", "only be read"),
+        ("55P03", "keeps locked"),
+    ],
+)
+def test_the_longest_code_of_postgresql_that_fits_gives_the_words(code, words):
+    cause = Exception("host=secret")
+    cause.sqlstate = code
+    with pytest.raises(FileError, match=words) as caught, database_errors():
+        raise sa.exc.OperationalError("SELECT 1", {}, cause)
+    assert "secret" not in str(caught.value)
+
+
+def test_an_imported_row_has_the_same_id_in_every_version(store):
+    """Or a file that an earlier version imported would be imported once more."""
+    row = ImportedLabel("i0", "cat", "eve", 0, "2026-01-31T09:30:00Z")
+    store.import_labels([row, replace(row, id="i1", decides=True)])
+    a = schema.answers.c
+    with store.database.read() as connection:
+        found = connection.scalars(sa.select(a.submission).order_by(a.item_id)).all()
+    assert found == ["3ef18e05-ebaa-54ca-920c-a46d0b8f941a", "cdea7f67-1fae-5d23-8951-a6947a5614e9"]
+
+
+def test_as_many_items_as_were_added_are_counted(store, monkeypatch):
+    monkeypatch.setattr(pool_items, "ITEMS_PER_INSERT", 2)
+    assert store.add_items([]) == 0
+    assert store.add_items(PoolItem(100 + k, f"new{k}", "text", "") for k in range(5)) == 5
+    with store.database.read() as connection:
+        assert connection.scalar(sa.select(sa.func.count()).select_from(schema.items)) == 6 + 5
 
 
 # Waiting for each other

@@ -156,6 +156,18 @@ def test_what_cannot_be_labelled_is_never_asked_again_and_what_is_left_out_may_b
         loop.ask(1)
 
 
+def test_a_batch_without_an_answer_stays_open():
+    loop = sabal.Loop(bayes(), X[:60])
+    play(loop, [10])
+    batch = loop.ask(5)
+    assert loop.fit() is loop.rounds[-1]
+    assert [row["labels"] for row in loop.curve()] == [10]
+    assert loop.ask(9).indices.tolist() == batch.indices.tolist()
+    loop.tell(batch.ids[:1], [None])
+    assert loop.fit().number == 1, "an item that cannot be labelled is an answer"
+    assert len(loop.rounds) == 2
+
+
 def test_the_last_batch_is_what_is_left():
     loop = sabal.Loop(bayes(), X[:30])
     play(loop, [10])

@@ -262,6 +262,17 @@ def test_a_folder_belongs_to_one_configuration(tmp_path):
         Journal(tmp_path).bind({"seed": 0, "batch": 6})
 
 
+def test_what_may_change_of_a_configuration_is_recorded(tmp_path):
+    Journal(tmp_path).bind({"seed": 0, "seeds": [1]})
+    Journal(tmp_path).bind({"seed": 0, "seeds": [1, 2]}, may_change=("seeds",))
+    assert Journal(tmp_path).config() == {"seed": 0, "seeds": [1, 2]}
+    written = (tmp_path / "config.json").stat().st_mtime_ns
+    Journal(tmp_path).bind({"seed": 0, "seeds": [1, 2]}, may_change=("seeds",))
+    assert (tmp_path / "config.json").stat().st_mtime_ns == written
+    with pytest.raises(sabal.SabalError, match="another seed"):
+        Journal(tmp_path).bind({"seed": 1, "seeds": [1]}, may_change=("seeds",))
+
+
 def test_a_damaged_journal_is_said(tmp_path):
     run(tmp_path)
     (tmp_path / "rounds" / "0001" / "done.json").write_text("{")

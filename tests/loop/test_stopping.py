@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,6 +29,52 @@ def test_a_power_law_is_continued(floor, scale, exponent, offset):
     now, then = power_law([200, 300], *law)
     assert found.low <= then - now <= found.high
     assert found.gain == pytest.approx(then - now, abs=0.006)
+
+
+def projected(labels, accuracies, more):
+    """The gains and weights of all curves of the grid, one after the other."""
+    n, errors = np.asarray(labels, dtype=float), 1 - np.asarray(accuracies)
+    first, last = max(errors.max(), 0.015), errors[-1]
+    share = n / n[-1]
+    reductions, likelihoods = [], []
+    for floor in [*np.linspace(0, last, 11), last + 0.015]:
+        for scale in np.linspace(0, 1.5 * first, 40):
+            for offset, exponent in itertools.product([0, 1, 3, 10], np.linspace(0.1, 1.5, 8)):
+                at = np.append(n, n[-1] + more)
+                curve = floor + scale * ((at / n[0] + offset) / (1 + offset)) ** -exponent
+                residuals = errors - curve[:-1]
+                likelihoods.append(
+                    [share @ student(residuals / wobble, wobble) for wobble in WOBBLES]
+                )
+                reductions.append(1 - curve[-1] / curve[-2] if curve[-2] else 0.0)
+    weights = np.exp(np.asarray(likelihoods) - np.max(likelihoods)).sum(axis=1)
+    likely = weights > 1e-4 * weights.max()
+    return np.asarray(reductions)[likely], weights[likely] / weights[likely].sum()
+
+
+WOBBLES = 0.00375, 0.0075, 0.015, 0.03
+
+
+def student(z, scale):
+    """The log density of Student's t with four degrees of freedom, up to a constant."""
+    return -2.5 * np.log1p(z**2 / 4) - np.log(scale)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_projection_is_the_mixture_of_all_likely_curves(noise):
+    labels = np.array([30, 40, 70, 100, 160])
+    curve = power_law(labels, 0.1, 2.0, 0.5) + noise * np.array([1, -1, 0, 1, -1])
+    reductions, weights = projected(labels, curve, 90)
+    # Real curves are off by a factor: nine equally likely ones, whose logarithms are normal.
+    factors = np.exp(0.5 * np.array([-1.59, -0.97, -0.59, -0.28, 0, 0.28, 0.59, 0.97, 1.59]))
+    gains = np.outer(factors, (1 - curve[-1]) * reductions).ravel()
+    weights = np.tile(weights, 9) / 9
+    found = project(labels, curve, 90, worthwhile=0.02)
+    assert found.chance == pytest.approx(weights[gains >= 0.02].sum(), abs=1e-6)
+    for value, level in ((found.low, 0.05), (found.gain, 0.5), (found.high, 0.95)):
+        assert weights[gains < value - 1e-9].sum() <= level + 1e-6
+        assert weights[gains <= value + 1e-9].sum() >= level - 1e-6
+    assert found.verdict == ("helping" if found.chance >= 0.8 else "unclear")
 
 
 def test_verdicts():

@@ -35,6 +35,13 @@ def test_numbers_are_uniform_and_unrelated(seed):
     assert abs(np.corrcoef(numbers, other)[0, 1]) < 0.012
 
 
+def test_numbers_are_those_of_splitmix64():
+    """The first outputs for the seed 0, as published with the generator."""
+    published = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]
+    expected = [((each >> 11) + 0.5) / 2**53 for each in published]
+    np.testing.assert_array_equal(uniform_numbers(np.arange(4), 0), expected)
+
+
 def test_sums_over_any_rows_are_right_on_average():
     sizes = np.random.default_rng(0).random(300) ** 4
     part = np.arange(300) % 3 == 0

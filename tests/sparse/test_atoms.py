@@ -10,7 +10,13 @@ import sabal
 from local_workers import short_segments
 from makers import make_pool
 from sabal.pools import ArrayPool
-from sabal.sparse.atoms import curvature_atoms, gradient_atoms, kernel_atoms, posterior_atoms
+from sabal.sparse.atoms import (
+    SMALLEST_LOG,
+    curvature_atoms,
+    gradient_atoms,
+    kernel_atoms,
+    posterior_atoms,
+)
 from sabal.sparse.random_features import (
     draw_curvature,
     draw_kernel,
@@ -180,3 +186,13 @@ def test_the_unit_of_curvature_atoms_is_that_of_all_segments():
 
 def test_atoms_of_possible_labels_are_not_clipped():
     assert posterior_atoms(make_pool().log_probs, None).clipped == 0
+
+
+def test_only_smaller_log_probabilities_than_the_smallest_are_clipped():
+    log_probs = np.log(np.full((3, 2, 2), 0.5))
+    log_probs[0, 0] = SMALLEST_LOG, np.log1p(-np.exp(SMALLEST_LOG))
+    assert posterior_atoms(log_probs, None).clipped == 0
+    log_probs[:2, 1] = -np.inf, 0.0
+    found = posterior_atoms(log_probs, None)
+    assert found.clipped == 2
+    assert np.isfinite(found.operator.combine(np.ones(3))).all()

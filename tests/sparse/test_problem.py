@@ -216,3 +216,13 @@ def test_vanishing_atoms_are_said_in_literal_units_and_for_float32_rounding():
     for scale in ("free", "literal"):
         with pytest.warns(sabal.SabalWarning, match="atoms vanish"):
             sabal.gradient_problem(pool.features, probs, again, 6, alpha=1.0, beta=1.0, scale=scale)
+
+
+@pytest.mark.parametrize("uncertainty", ["margin", "entropy", np.ones(12)], ids=str)
+def test_the_units_of_the_paper_have_its_uncertainty_alone(uncertainty):
+    pool = make_pool(n=12)
+    options = {"alpha": 1.0, "beta": 1.0, "uncertainty": uncertainty}
+    given = (pool.features, pool.probs, pool.label_probs, 3)
+    assert sabal.gradient_problem(*given, **options).budget == 3
+    with pytest.raises(sabal.SabalError, match="scale='free'"):
+        sabal.gradient_problem(*given, **options, scale="literal")

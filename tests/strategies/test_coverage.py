@@ -203,6 +203,8 @@ def test_the_bound_of_method_5_holds_for_what_a_user_gets(seed, labelled, metric
     uncovered = u @ (1.0 - k.max(axis=1))
     assert signed @ gram @ signed <= 2.0 * u.sum() * uncovered + 1e-9
     assert batch.evidence["objective"] == pytest.approx(uncovered / u.sum(), abs=1e-6)
+    before = u @ (1.0 - k[:, 15:].max(axis=1, initial=0.0)) / u.sum()
+    assert batch.evidence["objective_before"] == pytest.approx(before, abs=1e-6)
     np.testing.assert_allclose(batch.weights, w[:15] / w[:15].mean(), rtol=1e-5)
 
 
@@ -274,6 +276,9 @@ def test_a_model_that_is_sure_of_everything_is_declared():
         selection = sabal.select(5, features=pool.features, probs=sure, random_state=0)
     cold = sabal.select(5, features=pool.features, random_state=0)
     np.testing.assert_array_equal(selection.indices, cold.indices)
+    unsure = sabal.select(5, features=pool.features, probs=pool.probs, random_state=0)
+    # Nothing is said where there is no model, or one with doubts.
+    assert cold.evidence["warnings"] == unsure.evidence["warnings"] == []
 
 
 def test_the_radius_shrinks_as_labels_come_in():
@@ -324,6 +329,13 @@ def test_a_sample_stands_for_a_large_pool(monkeypatch):
     by_chance = whole.evidence["random_batch"]["objective"]
     # Most of what looking at everything gains over a random batch.
     assert by_chance - (1.0 - covered) > 0.5 * (by_chance - whole.evidence["objective"])
+
+
+@pytest.mark.parametrize(
+    ("budget", "size"), [(1, 6_148), (10, 6_184), (512, 8_192), (2_730, 8_192), (2_731, 8_193)]
+)
+def test_the_size_of_the_sample_is_the_one_that_is_documented(budget, size):
+    assert coverage.sample_size(budget) == size
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from makers import make_pool
 from reference_fisher import bait, matrices, normalised, trace
 from sabal.errors import InputError, SabalWarning
 from sabal.pools import ArrayPool
+from sabal.strategies import bait as bait_module
 from sabal.strategies import fisher
 from sabal.strategies.bait import Bait
 
@@ -231,6 +232,25 @@ def test_extreme_regularisation_is_in_double_precision(single):
     features, probs, _ = arrays(20, 3, 3)
     run(features, probs, 3, regularisation=1e12)
     assert not single[0].single
+
+
+def test_the_smallest_direction_decides_about_single_precision(monkeypatch):
+    """Labelled items fill one direction; the others have nothing but a tiny regularisation."""
+    monkeypatch.setattr(fisher, "SINGLE_FROM", 0)
+    features, probs, _ = arrays(20, 3, 3)
+    rows = np.arange(20)
+    for ridge, may in ((1e-10, False), (1e-3, True), (1e10, False)):
+        search = fisher.TraceSearch(features, normalised(probs), features[:1], ridge, rows)
+        assert search._may_be_single == may
+
+
+def test_items_of_the_smallest_variance_are_no_candidates(monkeypatch):
+    monkeypatch.setattr(bait_module, "MIN_VARIANCE", 0.5)
+    features, _, _ = arrays(9, 3, 3)
+    probs = np.repeat([[0.5, 0.5, 0.0], [0.4, 0.3, 0.3], [1.0, 0.0, 0.0]], 3, axis=0)
+    found = run(features, probs, 3)
+    assert found.evidence["candidates"] == 3
+    assert set(found.indices) == {3, 4, 5}
 
 
 def test_pools_with_more_features_than_picks_are_those_of_the_twin():

@@ -317,6 +317,36 @@ def test_without_changes_drop_query_draws():
     assert first.evidence["candidates"] == 0
 
 
+@pytest.mark.parametrize("candidates", [4, 5, 6])
+def test_no_more_candidates_than_picks_are_all_chosen(candidates, monkeypatch):
+    changed = np.zeros(40, dtype=np.int64)
+    changed[10 : 10 + candidates] = 1
+    monkeypatch.setattr(drop_query.DropQuery, "_disagreements", lambda *args: changed)
+    features = np.random.default_rng(0).normal(size=(40, 3))
+    features[10:14] = features[10]  # clusters of copies are fewer than picks
+    pool = ArrayPool(features=features, logits=features)
+    ours = drop_query.DropQuery().select(pool, 5, np.random.default_rng(0))
+    assert set(ours.indices[ours.scores > 0]) <= set(range(10, 10 + candidates))
+    assert np.count_nonzero(ours.scores) == min(candidates, 5)
+    said = {4: "1 of 5 items were drawn uniformly: no other", 5: "", 6: "are copies of these"}
+    assert said[candidates] in " ".join(ours.evidence["warnings"])
+    assert len(ours.evidence["warnings"]) == bool(said[candidates])
+
+
+def test_herding_draws_what_covers_nothing_more():
+    features = np.repeat(np.eye(3), 20, axis=0)
+    batches = []
+    for seed in range(2):
+        with pytest.warns(sabal.SabalWarning, match="3 of 6 items were drawn uniformly"):
+            ours = choose("max-herding", 6, seed=seed, features=features, sigma=0.01)
+        assert set(ours.indices[:3]) == {0, 20, 40}
+        assert len(set(ours.indices)) == 6
+        batches.append(ours.indices[3:].tolist())
+    assert batches[0] != batches[1]
+    ours = choose("max-herding", 6, features=make_pool(n=30).features)
+    assert ours.evidence["warnings"] == []
+
+
 def test_copies_of_candidates_are_drawn_last():
     features = np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 20, axis=0)
     weights = np.random.default_rng(1).normal(size=(4, 3))
