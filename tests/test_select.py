@@ -29,12 +29,42 @@ def test_kernel_atoms_with_margin_and_greedy(library):
 
 
 @pytest.mark.parametrize(
+    ("options", "candidates"),
+    [
+        ({}, 24),
+        ({"candidates": 2}, 16),
+        ({"candidates": None}, 60),
+        ({"scale": "literal"}, 60),
+        ({"scale": "literal", "candidates": 2}, 16),
+    ],
+)
+def test_iht_chooses_from_the_most_uncertain_items(options, candidates):
+    pool = make_pool(n=60)
+    selection = sabal.select(
+        8, features=pool.features, probs=pool.probs, strategy="sabal-iht", random_state=0, **options
+    )
+    assert selection.evidence["candidates"] == candidates
+    if not options:
+        least = np.sort(np.sort(pool.probs)[:, -1] - np.sort(pool.probs)[:, -2])[candidates - 1]
+        top = np.sort(pool.probs[selection.indices])
+        assert np.all(top[:, -1] - top[:, -2] <= least)
+
+
+def test_candidates_are_a_number_or_auto():
+    pool = make_pool(n=60)
+    with pytest.raises(sabal.SabalError, match="auto"):
+        sabal.select(
+            8, features=pool.features, probs=pool.probs, strategy="sabal-iht", candidates="few"
+        )
+
+
+@pytest.mark.parametrize(
     ("strategy", "solver"), [("sabal-greedy", sabal.Greedy()), ("sabal-iht", sabal.ProximalIHT())]
 )
 def test_the_papers_strategies_use_gradient_or_posterior_atoms(strategy, solver):
     pool = make_pool(n=60)
     names = ("features", "probs", "label_probs")
-    options = {"strategy": strategy, "uncertainty": "variance"}
+    options = {"strategy": strategy, "uncertainty": "variance", "candidates": None}
     selection = sabal.select(8, **pool.kwargs(names=names), alpha=0.5, **options)
     problem = sabal.gradient_problem(
         pool.features, pool.probs, pool.label_probs, 8, alpha=0.5, beta=1.0

@@ -94,7 +94,7 @@ CASES = {
     "sabal-kernel": {"refresh": 32},
     "sabal, coverage": {},
     "sabal-greedy": {"refresh": 32},
-    "sabal-iht": {"iterations": 5},
+    "sabal-iht": {"iterations": 5, "candidates": None},
     "sabal-kernel, candidates": {"candidates": 5},
     "margin": {},
     "random": {},

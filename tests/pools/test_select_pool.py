@@ -66,7 +66,7 @@ def test_a_pool_on_disk_gives_the_same_answer(name, memory, pool, folder):
         {"strategy": "sabal-greedy", "atoms": "gradient"},
         {"strategy": "sabal-greedy", "atoms": "gradient", "uncertainty": "margin"},
         {"strategy": "sabal-greedy", "scale": "literal"},
-        {"strategy": "sabal-iht", "atoms": "gradient", "iterations": 20},
+        {"strategy": "sabal-iht", "atoms": "gradient", "iterations": 20, "candidates": None},
         {"strategy": "sabal-greedy", "refit": True},
         {"strategy": "sabal-greedy", "refresh": 1},
     ],

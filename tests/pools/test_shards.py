@@ -151,7 +151,7 @@ CASES = {
     "sabal-greedy, literal": {"scale": "literal", "refresh": 8},
     "sabal-greedy, temperature": {"temperature": 2.0, "refresh": 8, "refit": True},
     "sabal-greedy, posterior": {},
-    "sabal-iht": {"iterations": 10},
+    "sabal-iht": {"iterations": 10, "candidates": None},
     "sabal-iht, posterior": {"iterations": 10},
     "sabal-kernel, curvature": {"atoms": "curvature", "width": 64, "refresh": 8},
     "sabal-kernel, candidates": {"candidates": 3},
