@@ -52,15 +52,20 @@ def kernel_bytes(pool: Pool) -> int:
 def in_units_of(
     radius: float, points_MD: Array, labeled_LD: Array | None
 ) -> tuple[Array, Array | None]:
-    """Return both arrays in units of the radius, in double precision if it requires that."""
+    """Return both arrays in units of the radius, in double precision if it requires that.
+
+    They are copies that belong to the caller, and may be changed in place.
+    """
     given = [each for each in (points_MD, labeled_LD) if each is not None and each.shape[0]]
     largest = max(float(np.max(row_norms_squared(each))) for each in given)
     xp = namespace(points_MD)
     precise = float(xp.finfo(points_MD.dtype).eps) * largest <= MAX_ROUNDING * radius**2
     dtype = points_MD.dtype if precise else xp.float64
-    points_MD = xp.astype(points_MD, dtype, copy=False) / float(radius)
+    points_MD = xp.astype(points_MD, dtype, copy=False)
+    points_MD /= float(radius)
     if labeled_LD is not None:
-        labeled_LD = xp.astype(labeled_LD, dtype, copy=False) / float(radius)
+        labeled_LD = xp.astype(labeled_LD, dtype, copy=False)
+        labeled_LD /= float(radius)
     return points_MD, labeled_LD
 
 
