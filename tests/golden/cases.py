@@ -102,11 +102,13 @@ def requests():
         "uncertainty-herding max-herding prob-cover drop-query"
     )
     yield from ((name, name, {}) for name in plain.split())
-    # Recorded when the variance of the atoms was the default uncertainty.
-    variance = {"uncertainty": "variance", "alpha": 1.0}
+    # Recorded when the variance of the atoms was the default uncertainty, and all items were
+    # candidates of `sabal-iht`.
+    variance = {"uncertainty": "variance", "alpha": 1.0, "candidates": None}
     for name in ("sabal-greedy", "sabal-iht"):
         yield name, name, variance
         yield f"{name}/default", name, {}
+    yield "sabal-iht/all", "sabal-iht", {"candidates": None}
     # Recorded when all items were candidates.
     former = {"metric": "euclidean", "radius": 1.0}
     entropy = {"metric": "euclidean", "uncertainty": "entropy", "radius": 0.5, "share": 1.0}

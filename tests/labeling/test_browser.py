@@ -197,7 +197,8 @@ def test_what_is_not_stored_yet_is_counted_all_the_same(room, visit, digits):
     page.unroute("**/api/labels")
     all_saved(page)
     page.wait_for_selector("#budget-text:has-text('3 of')")
-    assert page.inner_text("#batch-text").startswith("3 of ")
+    # An answer that was stored between two requests for the status counts twice until the next.
+    page.wait_for_selector("#batch-text:has-text('3 of')")
     page.trouble.clear()
 
 
